@@ -14,8 +14,7 @@ from latentbandits.agent.feeding import FeedWarning
 from latentbandits.logs import diagnose as diagnose_module
 from latentbandits.logs.conclusion import conclude, list_contenders
 from latentbandits.logs.diagnose import combine_stretches
-from latentbandits.logs.hypotheses import Hypothesis
-from latentbandits.logs.value import value as value_of
+from latentbandits.logs.hypothesis import Hypothesis
 from latentbandits.protocols import Choice
 
 MEANS = [[0.2, 0.8, 0.5], [0.9, 0.3, 0.5]]
@@ -154,12 +153,6 @@ def test_policies_are_compared_on_what_the_log_leaves_open() -> None:
     comparison = d.compare(["ucb1", "random"], horizon=400, runs=6)
     assert set(comparison.table.index) >= {"ucb1", "random", "best-single-arm", "bayes-planner"}
     assert np.ptp(comparison.results.regret[0]) > 0
-    period = d.compare(["ucb1"], period=True, horizon=500, runs=3)
-    assert period.results.horizon == 500
-    world = d.same_period()
-    one = world.realise(2000, 1, 0, 0, 0)
-    np.testing.assert_allclose(one.rewards[np.arange(2000), 0, d.log.played], d.log.rewards)
-    assert (one.states == d.path).mean() > 0.85
     fitted = d.worlds["regimes"].realise(50_000, 1, 0, 0, 0)
     spread = (fitted.rewards - fitted.means[:, None]).std()
     assert spread == pytest.approx(0.3, abs=0.02)
@@ -197,25 +190,6 @@ def test_a_shape_raises_the_margin_and_stretches_add_up() -> None:
     assert conclude([found[0]._replace(shape_gain=300.0), found[1]]).kind == "undecided"
     both = combine_stretches([found, list(reversed(found))])
     assert [(one.kind, one.score, one.shape_gain) for one in both] == [("regimes", 70.0, 400.0), ("nothing", 0.0, 0.0)]
-
-
-def test_fixed_rules_are_valued_and_policies_refused() -> None:
-    d = diagnosed()
-    world = lb.HiddenMarkov(means=MEANS, dwell=50).realise(2000, 1, 1, 0, 0)
-    value = d.value("red")
-    assert value.robust_low < world.means[:, 0].mean() < value.robust_high
-    assert value.effective == pytest.approx((d.log.played == d.log.arms.index("red")).sum())
-    follow = np.array([d.log.arms.index(name) for name in np.array(["green", "red"])[world.states]])
-    assert d.value(follow).snips == pytest.approx(0.85, abs=0.05)
-    assert d.value(lambda log: np.full((len(log), 3), 1 / 3)).snips == pytest.approx(d.log.rewards.mean(), abs=0.02)
-    for rule in ("ucb1", lb.policy("ucb1", arms=3)):
-        with pytest.raises(lb.InvalidValueError, match="a policy that learns depends on"):
-            d.value(rule)
-    with pytest.raises(lb.InvalidValueError, match="probabilities that sum to one"):
-        d.value({"red": 0.5})
-    bare = lb.Log.read(regimes().drop(columns="propensity"))
-    with pytest.raises(lb.InvalidValueError, match="value: propensity is None but must be a column"):
-        value_of(bare, "red")
 
 
 def test_an_agent_goes_on_from_the_log(tmp_path: Path) -> None:
@@ -385,6 +359,6 @@ def test_an_interrupt_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("latentbandits.logs.hypotheses._fit_volatility", interrupted)
+    monkeypatch.setattr("latentbandits.logs.regimes.fit_volatility", interrupted)
     assert cli.main(["diagnose", str(path), "--out", str(page)]) == 130
     assert sorted(one.name for one in tmp_path.iterdir()) == ["log.csv"]

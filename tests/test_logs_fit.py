@@ -4,7 +4,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.logs import em, emissions, hmm, posterior
 from latentbandits.logs.hmm import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXTURE, NOISE_ONLY, NORMAL, Model
-from latentbandits.logs.hypotheses import shuffled_gain
+from latentbandits.logs.regimes import shuffled_gain
 from latentbandits.logs.series import Series
 from tests.naive_chain import stepped
 

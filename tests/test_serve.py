@@ -306,7 +306,7 @@ def test_the_tail_is_the_newest_first(web: Web) -> None:
     assert web.send("GET", f"{E}/tail?least=1")[0] == 422
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_log_is_one_that_diagnose_reads(make: Make, tmp_path: Path, kind: str) -> None:
     web = make("lc-ucb:covariates=1", floor=0.2)
     rewards = []

@@ -16,8 +16,8 @@ from latentbandits.worlds.registry import RECORDED, REGISTRY
 
 CYCLE = np.roll(np.eye(3), 1, axis=1) * 0.1 + np.eye(3) * 0.9
 
-BLANK, TWO = np.zeros((0, 3)), np.array([[0.5, 0.5]])
-FITTED: dict[str, Any] = {"noise": np.array([0.1, 0.3]), "rewards": "gaussian", "components": BLANK}
+TWO = np.array([[0.5, 0.5]])
+FITTED: dict[str, Any] = {"noise": np.array([0.1, 0.3])}
 # Every kind with its defaults, and some special cases
 WORLDS: dict[str, Any] = {
     **{kind: row.make() for kind, row in REGISTRY.items() if kind != RECORDED},

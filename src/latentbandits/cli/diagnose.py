@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "log",
         metavar="LOG",
-        help="a log: .csv, .parquet, .jsonl, or .dsjson of Vowpal Wabbit; or the .npz of an earlier run, to go on from there",
+        help="a log, .csv or .parquet; or the .npz of an earlier run, to go on from there",
     )
     for role, text in ROLES.items():
         parser.add_argument(f"--{role}", metavar="COLUMN", help=f"{text} (default: guessed by its name)")

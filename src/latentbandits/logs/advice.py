@@ -1,23 +1,79 @@
-"""Advice on a log: by the conclusion, or by each hypothesis that is still in the race."""
+"""A log as a problem, which `compare` and `advise` take like a description in words; and advice on it, by each hypothesis in the race."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
 
 from latentbandits.advice.advise import Advice, advise
-from latentbandits.advice.simulator import Report
+from latentbandits.advice.base import WorldProblem
+from latentbandits.advice.candidates import Specs
+from latentbandits.advice.parameter import Range
+from latentbandits.advice.problem import POINTS, STRETCH
 from latentbandits.logs.conclusion import MARGIN
 from latentbandits.logs.text import describe
+from latentbandits.logs.worlds import FittedWorld
 from latentbandits.presentation import html
 from latentbandits.presentation.html import tag
-from latentbandits.protocols import Contestant
 from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     from latentbandits.logs.diagnosis import Diagnosis
+
+
+DWELL, NOISE, GAPS = "factor on dwell", "factor on noise", "factor on gaps"
+SCALES = {DWELL: "scale_dwell", NOISE: "scale_noise", GAPS: "scale_gaps"}  # factor -> the scale of the world
+
+
+@dataclass(frozen=True)
+class FittedProblem(WorldProblem):
+    """A world that is as a log was, with the sizes of a simulation; dwell, noise and the gaps between arms can be scaled.
+
+    Attributes
+    ----------
+    kind : the explanation that the world stands for
+    world, groups, horizon, runs, seed, policies : as in `WorldProblem`
+    """
+
+    world: FittedWorld
+    groups: int | None = 1
+    kind: str = "fitted"
+    advisable: ClassVar[bool] = True
+
+    def __repr__(self) -> str:
+        return f"a log as {self.world}"
+
+    @property
+    def factors(self) -> Mapping[str, float]:
+        """What can be moved, and where it is."""
+        noise = {} if self.world.binary else {NOISE: self.world.scale_noise}
+        return {DWELL: self.world.scale_dwell} | noise | {GAPS: self.world.scale_gaps}
+
+    def movable(self) -> list[str]:
+        """Return the factors, and the horizon."""
+        return [*self.factors, *super().movable()]
+
+    def bounds(self, quantity: str) -> Range:
+        """Return the present value of a factor, twice; or of the horizon."""
+        value = self.factors.get(quantity, self.horizon)
+        return Range(value, value)
+
+    def grid(self, quantity: str) -> list[float]:
+        """Return the values that a factor is moved to, or the horizon."""
+        if quantity not in self.factors:
+            return super().grid(quantity)
+        low, high = self.bounds(quantity)
+        return [float(value) for value in np.geomspace(low / STRETCH, high * STRETCH, POINTS)]
+
+    def move(self, quantity: str, value: float) -> Self:
+        """Return the problem with one factor, or the horizon, at a value."""
+        if quantity not in self.factors:
+            return super().move(quantity, value)
+        scales: dict[str, Any] = {SCALES[quantity]: value}
+        return dataclasses.replace(self, world=dataclasses.replace(self.world, **scales))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,30 +136,24 @@ class LogAdvice(Advice):
 
 def log_advice(
     d: "Diagnosis",
-    policies: Iterable[str | Contestant] | Mapping[str, str | Contestant] | str | None,
+    policies: Specs | None,
     sizes: Mapping[str, int | None],
-    sweep: bool,
     seconds: float | None,
-    workers: int | None,
-    executor: Executor | None,
-    progress: Report | None,
+    sweep: bool,
+    **played: Any,
 ) -> LogAdvice:
     """Return the advice on a log: with flips for the best hypothesis, without them for the others."""
     kinds = [h.kind for h in d.contenders if h.kind in d.worlds]
     if not kinds:
         raise InvalidValueError("advise", "hypothesis", d.conclusion.kind, f"one of {', '.join(d.worlds)}")
-    first, *rest = kinds
     # several hypotheses may stand for one world: that in which nothing changes
-    distinct = {id(d.worlds[kind]): kind for kind in reversed(kinds)}
+    distinct = {str(d.worlds[kind]): kind for kind in reversed(kinds)}
     part = None if seconds is None else seconds / len(distinct)
 
     def by(kind: str, sweep: bool) -> Advice:
-        problem: Any = d.problem(kind, **sizes)
-        return advise(
-            problem, policies, sweep=sweep, seconds=part, workers=workers, executor=executor, progress=progress
-        )
+        return advise(d.problem(kind, **sizes), policies, sweep=sweep, seconds=part, **played)
 
-    best = by(first, sweep)
-    others = {kind: by(kind, False) for kind in rest if distinct[id(d.worlds[kind])] == kind}
+    best = by(kinds[0], sweep)
+    others = {kind: by(kind, False) for kind in kinds[1:] if distinct[str(d.worlds[kind])] == kind}
     parts = {field.name: getattr(best, field.name) for field in dataclasses.fields(best)}
-    return LogAdvice(**parts, hypothesis=first, others=others)
+    return LogAdvice(**parts, hypothesis=kinds[0], others=others)

@@ -4,10 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.logs.em import constant_log_lik, profile_log_lik
+from latentbandits.logs.em import constant_log_lik, penalise, profile_log_lik
+from latentbandits.logs.hypothesis import Kind
 from latentbandits.logs.regression import expit, least_squares, logistic
 from latentbandits.logs.series import Series
 
+CALENDAR = "calendar"
+KIND = Kind(CALENDAR, "the calendar", "It follows the calendar; no regimes are needed")
 # Days that a log must last before hours, weekends, or days of the week can be told from chance
 DAYS, WEEKEND, WEEKS = 2.0, 9.0, 14.0
 PARTS = 48  # of a day
@@ -26,7 +29,7 @@ class Calendar(NamedTuple):
     gain : log-likelihood beyond that of a log in which nothing changes
     num_params : how many numbers were fitted
     offsets : array (rows,), what the calendar adds to every row: to its value, or to its log-odds if rewards are 0 and 1
-    expit : of the variance around the arms' means that it explains
+    share : of the variance around the arms' means that it explains
     block : the first part of the day inside a block, and the first after it
     """
 
@@ -124,9 +127,10 @@ def best_block(count: int, used: np.ndarray, tried: np.ndarray, sums: np.ndarray
     return block
 
 
-def fit_calendars(series: Series, times: np.ndarray) -> list[Calendar]:
-    """Return all calendars that a log is long enough for, each as `fit_calendar` returns it."""
-    return [fit_calendar(series, times, *design) for design in designs(times)]
+def best_calendar(series: Series, times: np.ndarray) -> Calendar | None:
+    """Return the best calendar that a log is long enough for, by its penalised gain; None if there is none."""
+    calendars = [fit_calendar(series, times, *design) for design in designs(times)]
+    return max(calendars, key=lambda fitted: penalise(series, fitted.gain, fitted.num_params), default=None)
 
 
 def fit_calendar(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bool) -> Calendar:

@@ -10,8 +10,11 @@ import numpy as np
 
 from latentbandits.compiled import fast, kernel
 from latentbandits.logs.em import constant_log_lik, profile_log_lik
+from latentbandits.logs.hypothesis import Kind
 from latentbandits.logs.series import Series
+from latentbandits.logs.worlds import FittedChanges, FittedWorld
 
+CHANGES = "changes"
 BLOCKS = 2000
 ROUNDS = 3  # of noise and stretches in turn
 LEAST_ROWS = 8  # rows of a stretch: fewer are outliers
@@ -70,7 +73,7 @@ def _refine_ends(
 
 
 class Segments(NamedTuple):
-    """The best stretches.
+    """The best stretches, see `latentbandits.logs.hypothesis.Fit`.
 
     Attributes
     ----------
@@ -86,6 +89,19 @@ class Segments(NamedTuple):
     ends: np.ndarray
     sizes: np.ndarray
     noise: float
+
+    def world(self, series: Series, still: FittedWorld) -> FittedWorld | None:  # noqa: ARG002
+        """Return a world that changes abruptly, as often as the log did; None if that never happened."""
+        count = len(self.ends) - 2
+        if not count:
+            return None
+        return FittedChanges(
+            noise=np.ones(series.width) if series.binary else series.noise * self.noise,
+            binary=series.binary,
+            centres=series.centres * series.noise,
+            sizes=self.sizes * series.noise,
+            time=float(self.ends[-1]) / count,
+        )
 
 
 def fit_segments(series: Series) -> Segments:
@@ -137,3 +153,12 @@ def _binary_log_lik(sums: np.ndarray, tried: np.ndarray, begin: int, end: int) -
     rows = tried[end] - tried[begin]
     share = np.clip((sums[end] - sums[begin]) / np.maximum(rows, 1), 1e-12, 1 - 1e-12)
     return float((rows * (share * np.log(share) + (1 - share) * np.log(1 - share))).sum())
+
+
+KIND = Kind(
+    CHANGES,
+    "abrupt changes that never return",
+    "It changes abruptly; whether states return is not known yet",
+    fit_segments,
+    binary=True,
+)

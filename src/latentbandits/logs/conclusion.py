@@ -3,33 +3,17 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from latentbandits.logs.hypotheses import (
-    AUTOCORRELATION,
-    CALENDAR,
-    CHANGES,
-    DRIFT,
-    NOTHING,
-    OF_SHAPE,
-    REGIMES,
-    VOLATILITY,
-    Hypothesis,
-)
+from latentbandits.logs.calendar import CALENDAR
+from latentbandits.logs.changes import CHANGES
+from latentbandits.logs.hypotheses import KINDS, NOTHING
+from latentbandits.logs.hypothesis import Hypothesis
+from latentbandits.logs.regimes import OF_SHAPE, REGIMES
 
 UNDECIDED = "undecided"
 # Nats that regimes must be ahead, and the share of what the shape gains on top: calibrated on logs without regimes
 MARGIN = 10.0
 LEAST = 10.0  # nats that anything but nothing must have
 CONTENDING = 10.0  # nats behind the best: not yet out
-WORDS = {
-    REGIMES: "There are regimes",
-    CHANGES: "It changes abruptly; whether states return is not known yet",
-    DRIFT: "The arms drift, each its own way; no regimes are needed",
-    CALENDAR: "It follows the calendar; no regimes are needed",
-    AUTOCORRELATION: "Rewards are autocorrelated, in the same way for all arms; no regimes are needed",
-    VOLATILITY: "Only the noise changes, volatile and calm; what the arms pay does not",
-    NOTHING: "Nothing changes beyond chance",
-    UNDECIDED: "It cannot be told yet whether there are regimes",
-}
 
 
 class Conclusion(NamedTuple):
@@ -64,8 +48,9 @@ class Conclusion(NamedTuple):
     @property
     def words(self) -> str:
         """The conclusion in words, without numbers."""
-        words = WORDS[self.kind]
-        return f"{words}, beside the calendar" if self.calendar and self.kind not in (CALENDAR, UNDECIDED) else words
+        if self.kind == UNDECIDED:
+            return "It cannot be told yet whether there are regimes"
+        return KINDS[self.kind].sentence + (", beside the calendar" if self.calendar and self.kind != CALENDAR else "")
 
 
 def conclude(hypotheses: Sequence[Hypothesis]) -> Conclusion:
@@ -73,7 +58,7 @@ def conclude(hypotheses: Sequence[Hypothesis]) -> Conclusion:
 
     Examples
     --------
-    >>> from latentbandits.logs.hypotheses import Hypothesis
+    >>> from latentbandits.logs.hypothesis import Hypothesis
     >>> from latentbandits.logs.conclusion import conclude
     >>> scores = {"regimes": 60.0, "drift": 45.0, "nothing": 0.0}
     >>> conclude([Hypothesis(kind, False, 0.0, 0, score) for kind, score in scores.items()])
@@ -103,9 +88,8 @@ def list_contenders(hypotheses: Sequence[Hypothesis], conclusion: Conclusion) ->
     best_of_kind: dict[str, Hypothesis] = {}
     for hypothesis in hypotheses:
         best_of_kind.setdefault(hypothesis.kind, hypothesis)
-    best_ones = list(best_of_kind.values())
     if conclusion.kind == REGIMES:
         return [best_of_kind[REGIMES]]
-    best = max(h.score for h in best_ones)
+    best = max(h.score for h in best_of_kind.values())
     wide = conclusion.needed + CONTENDING if conclusion.kind == UNDECIDED else CONTENDING
-    return [h for h in best_ones if h.score > best - wide]
+    return [h for h in best_of_kind.values() if h.score > best - wide]

@@ -9,34 +9,20 @@ from typing import Unpack
 
 import numpy as np
 
-from latentbandits.logs import em, hmm
+from latentbandits.logs import em
 from latentbandits.logs.calendar import Calendar
-from latentbandits.logs.changes import Segments
 from latentbandits.logs.conclusion import conclude
 from latentbandits.logs.diagnosis import Diagnosis
 from latentbandits.logs.em import Tick
-from latentbandits.logs.hmm import MIXTURE, Model
-from latentbandits.logs.hypotheses import (
-    AUTOCORRELATION,
-    CALENDAR,
-    CHANGES,
-    DRIFT,
-    NOTHING,
-    REGIMES,
-    VOLATILITY,
-    Hypothesis,
-    Regimes,
-    fit_hypotheses,
-    is_brief,
-    refit_autoregressive,
-    take_out,
-)
-from latentbandits.logs.levels import LevelFit
+from latentbandits.logs.hmm import MIXTURE
+from latentbandits.logs.hypotheses import KINDS, fit_hypotheses
+from latentbandits.logs.hypothesis import Fit, Hypothesis
 from latentbandits.logs.log import Columns, Log
 from latentbandits.logs.posterior import arm_table, sample_models, state_table
+from latentbandits.logs.regimes import REGIMES, Regimes, is_brief, refit_autoregressive
 from latentbandits.logs.regression import fit_covariates
 from latentbandits.logs.series import OWNER, Series, check_log, list_flags
-from latentbandits.logs.worlds import BINARY, NORMAL, FittedChanges, FittedDrift, FittedRegimes, FittedWorld
+from latentbandits.logs.worlds import FittedRegimes, FittedWorld
 from latentbandits.settings import check_int
 
 LONG, STRETCH = 60_000, 20_000  # rows beyond which hypotheses compete on three stretches
@@ -74,8 +60,8 @@ def diagnose(
     Returns
     -------
     Diagnosis
-        With a `.table` of states, `.figure()`, `.text()`, `.page()`, `.save(path)`, and what follows: `.compare(policies)`, `.value(rule)`,
-        `.agent(policy)`.
+        With a `.table` of states, `.figure()`, `.text()`, `.page()`, `.save(path)`, and what follows: `.compare(policies)`,
+        `.advise()`, `.agent(policy)`.
 
     Examples
     --------
@@ -99,7 +85,7 @@ def diagnose(
     noise, binary = series.noise, series.binary
     offsets, covariates = fit_covariates(series, read.context) if read.context else (np.zeros(len(read)), [])
     if offsets.any():
-        series = take_out(series, offsets)
+        series = series.subtract(offsets)
     times = read.times if read.dated else None
     hypotheses = _fit_all(series, times, seed, workers, work)
     if series.rows > LONG:
@@ -143,10 +129,10 @@ def _fit_to_the_end(
     """
     steps = LAST_STEPS if series.rows <= LONG else LONG_STEPS
     for best in [h for h in hypotheses if h.kind == REGIMES]:
-        detail = best.regimes
+        detail = best.fitted(Regimes)
         if len(detail.offsets) != series.rows:  # fitted to a stretch
             detail = detail._replace(offsets=np.zeros(series.rows))
-        residuals = take_out(series, detail.offsets) if detail.offsets.any() else series
+        residuals = series.subtract(detail.offsets) if detail.offsets.any() else series
         if series.rows <= LONG and conclude(hypotheses).kind == REGIMES:
             detail = refit_autoregressive(residuals, detail, seed, tick)
         # whatever chain was enough to judge, every state has a dwell of its own to be reported
@@ -210,19 +196,10 @@ def combine_stretches(stretches: list[list[Hypothesis]]) -> list[Hypothesis]:
     for group in groups.values():
         if len(group) < len(stretches):  # it could not be fitted to some stretch
             continue
-        gain, num_params = (
-            sum(h.gain for h in group),
-            sum(h.num_params for h in group),
-        )
-        score, shape_gain = (
-            sum(h.score for h in group),
-            sum(h.shape_gain for h in group),
-        )
-        combined.append(
-            max(group, key=lambda h: h.score)._replace(
-                gain=gain, num_params=num_params, score=score, shape_gain=shape_gain
-            )
-        )
+        totals = {
+            field: sum(getattr(h, field) for h in group) for field in ("gain", "num_params", "score", "shape_gain")
+        }
+        combined.append(max(group, key=lambda h: h.score)._replace(**totals))
     return sorted(combined, key=lambda h: -h.score)
 
 
@@ -230,15 +207,14 @@ def _recount_states(series: Series, hypothesis: Hypothesis, seed: int, tick: Tic
     """Return regimes whose states were counted again on more rows: a state more as long as that scores better."""
     begin = (series.rows - RECOUNT) // 2
     part = series.select(slice(begin, begin + RECOUNT))
-    part = part if part.binary == (hypothesis.regimes.model.family == hmm.BINARY) else part.standardise()
     random = np.random.default_rng([seed, 3])
-    best = em.fit_em(part, hypothesis.regimes.model, 40, 0.5, tick=tick)
+    best = em.fit_em(part, hypothesis.fitted(Regimes).model, 40, 0.5, tick=tick)
     scores = {best.num_states: em.bic_score(part, best)}
     for _ in range(3):
-        starts = [_split(part, best, random) for _ in range(2)]
-        larger = max(
-            (em.fit_em(part, model, 40, 0.5, tick=tick) for model in starts), key=lambda model: model.objective
-        )
+        starts = [em.init_split(part, best, random) for _ in range(2)]
+        starts = [start._replace(family=best.family, components=best.components) for start in starts]
+        fits = [em.fit_em(part, start, 40, 0.5, tick=tick) for start in starts]
+        larger = max(fits, key=lambda model: model.objective)
         scores[larger.num_states] = em.bic_score(part, larger)
         if scores[larger.num_states] <= scores[best.num_states]:
             break
@@ -246,44 +222,37 @@ def _recount_states(series: Series, hypothesis: Hypothesis, seed: int, tick: Tic
     return hypothesis._replace(detail=Regimes(best.sort_states(), np.zeros(0), scores))
 
 
-def _split(series: Series, model: Model, random: np.random.Generator) -> Model:
-    """Return a model of the same family with one state more."""
-    return em.init_split(series, model, random)._replace(family=model.family, components=model.components)
-
-
 def fit_worlds(diagnosis: Diagnosis, hypotheses: list[Hypothesis]) -> dict[str, FittedWorld]:
     """Return the world of every kind of hypothesis; what does not change which arm is best is one in which nothing changes."""
     series, fit = diagnosis.series, diagnosis.fit
-    rewards = BINARY if series.binary else NORMAL
-    centres, tried = series.centres * series.noise, np.maximum(series.tried, 1)
-    spreads = series.spreads * series.noise
-    normal = np.zeros((0, 3))  # no components
+    centres, spreads = series.centres * series.noise, series.spreads * series.noise
     random = np.random.default_rng(0)
-    single = centres + random.standard_normal((SAMPLES, 1, series.width)) * (spreads / np.sqrt(tried))
-    if series.binary:
-        single = np.clip(single, 1e-6, 1 - 1e-6)
-    ones = np.ones((SAMPLES, 1))
-    still = FittedRegimes(spreads, rewards, normal, means=single, exit_prob=1e-9 * ones, entry_prob=ones)
+    errors = spreads / np.sqrt(np.maximum(series.tried, 1))
+    means = centres + random.standard_normal((SAMPLES, 1, series.width)) * errors
+    still = FittedRegimes(
+        noise=spreads,
+        binary=series.binary,
+        means=np.clip(means, 1e-6, 1 - 1e-6) if series.binary else means,
+        exit_prob=np.full((SAMPLES, 1), 1e-9),
+        entry_prob=np.ones((SAMPLES, 1)),
+    )
+    best = {h.kind: h for h in reversed(hypotheses)}
     worlds: dict[str, FittedWorld] = {}
+    for kind in KINDS.values():
+        if kind.fit is None and kind.name != REGIMES:
+            worlds[kind.name] = still
+        elif kind.fit is not None and kind.name in best:
+            fitted: Fit = best[kind.name].detail  # type: ignore[assignment]
+            world = fitted.world(series, still)
+            worlds |= {} if world is None else {kind.name: world}
     if fit is not None and diagnosis.samples is not None:
         worlds[REGIMES] = FittedRegimes(
-            np.ones(series.width) if series.binary else series.noise * float((fit.spread * fit.shares).sum()),
-            rewards,
-            fit.components if fit.family == MIXTURE else normal,
+            noise=np.ones(series.width) if series.binary else diagnosis.noise,
+            binary=series.binary,
+            components=fit.components if fit.family == MIXTURE else still.components,
             ar_coef=fit.ar_coef,
             means=diagnosis.means_sampled,
             exit_prob=diagnosis.samples.exit_prob,
             entry_prob=diagnosis.samples.entry_prob,
         )
-    drift = next((h.detail for h in hypotheses if h.kind == DRIFT and isinstance(h.detail, LevelFit)), None)
-    if drift is not None:
-        # the noise that is left when the level is taken out of the spread
-        noise = spreads / np.sqrt(1 + drift.size**2)
-        worlds[DRIFT] = FittedDrift(noise, rewards, normal, centres=centres, sizes=noise * drift.size, time=drift.time)
-    segments = next((h.detail for h in hypotheses if isinstance(h.detail, Segments)), None)
-    if segments is not None and len(segments.ends) > 2:
-        noise = np.ones(series.width) if series.binary else series.noise * segments.noise
-        time = float(segments.ends[-1]) / (len(segments.ends) - 2)
-        sizes = segments.sizes * series.noise
-        worlds[CHANGES] = FittedChanges(noise, rewards, normal, centres=centres, sizes=sizes, time=time)
-    return worlds | dict.fromkeys((CALENDAR, AUTOCORRELATION, VOLATILITY, NOTHING), still)
+    return worlds

@@ -1,7 +1,6 @@
 """What a log says: the conclusion, the states, the timeline, and what follows from them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,35 +10,34 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import pdist
 
-from latentbandits.advice.base import WorldProblem
+from latentbandits.advice.candidates import Specs
 from latentbandits.advice.compare import Comparison, compare
 from latentbandits.advice.result import Result
 from latentbandits.compiled import fast
 from latentbandits.logs import em, emissions, hmm
 from latentbandits.logs.conclusion import Conclusion, list_contenders
 from latentbandits.logs.hmm import BINARY, MIXTURE, Model
-from latentbandits.logs.hypotheses import REGIMES, Hypothesis
+from latentbandits.logs.hypothesis import Hypothesis
 from latentbandits.logs.log import Log
-from latentbandits.logs.posterior import Samples, credible_interval, gain
+from latentbandits.logs.posterior import credible_interval, gain
+from latentbandits.logs.regimes import REGIMES
 from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
-from latentbandits.logs.worlds import FittedRegimes, FittedWorld, SamePeriod
-from latentbandits.protocols import Contestant, Policy
+from latentbandits.logs.text import diagnosis_text
+from latentbandits.logs.worlds import FittedWorld
+from latentbandits.protocols import Policy
 from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from latentbandits.agent import Agent
-    from latentbandits.logs.advice import LogAdvice
-    from latentbandits.logs.problem import FittedProblem
-    from latentbandits.logs.value import Rule, Value
+    from latentbandits.logs.advice import FittedProblem, LogAdvice
 
 OWNER = "diagnose"
 NEAR = 3.0  # noises between the two nearest states below which there may be more states
 CLOSE = 10.0  # nats by which one state less or more must be worse
 BESIDE = 5  # rows before and after a change that are compared
-PERIODS, CELLS = 16, 40_000_000  # samples of the very period, and numbers that they take at most
 RUNS = 64
 LONGEST = 10_000  # rounds that are simulated if nothing else is said
 
@@ -58,7 +56,7 @@ class Diagnosis(Result):
     hypotheses : all hypotheses, the best first
     conclusion : what they come to
     fit : the chain of states in units of noise, None if none could be fitted; `model` is the same in the unit of rewards
-    samples : models that the log leaves open, in units of noise
+    samples : models that the log leaves open, in units of noise, as one whose arrays begin with an axis of samples
     series : the rows that were fitted, with calendar and context taken out
     offsets : array (rows,), what was taken out
     scores : number of states -> score
@@ -74,7 +72,7 @@ class Diagnosis(Result):
     hypotheses: tuple[Hypothesis, ...]
     conclusion: Conclusion
     fit: Model | None
-    samples: Samples | None
+    samples: Model | None
     series: Series
     offsets: np.ndarray
     scores: Mapping[int, float]
@@ -85,7 +83,7 @@ class Diagnosis(Result):
     seed: int
     comparison: Comparison | None = None
     owner: ClassVar[str] = OWNER
-    suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html", ".npz")
+    suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".npz")
 
     @property
     def regimes(self) -> bool:
@@ -103,9 +101,7 @@ class Diagnosis(Result):
     @cached_property
     def means_sampled(self) -> np.ndarray:
         """Sampled means in the unit of rewards, an array (samples, states, arms)."""
-        assert self.samples is not None
-        assert self.model is not None
-        assert self.fit is not None
+        assert self.samples is not None and self.model is not None and self.fit is not None  # noqa: PT018
         shift = self.model.means - self.fit.means * self.series.noise
         return np.asarray(self.samples.means * self.series.noise + shift)
 
@@ -139,12 +135,9 @@ class Diagnosis(Result):
         if self.fit is None:
             return False
         states = self.fit.num_states
-        one_more = self.scores.get(states + 1)
-        if one_more is not None and self.scores.get(states, 0.0) - one_more < CLOSE:
+        if self.scores.get(states, 0.0) - self.scores.get(states + 1, -np.inf) < CLOSE:
             return True
-        spread = (
-            self.series.spreads if self.fit.family == BINARY else self.fit.spread.mean() * np.ones(self.series.width)
-        )
+        spread = self.series.spreads if self.fit.family == BINARY else self.fit.spread.mean()
         return float(pdist(self.fit.means / spread).min()) < NEAR
 
     @property
@@ -181,11 +174,10 @@ class Diagnosis(Result):
     @cached_property
     def path(self) -> np.ndarray:
         """The most probable path of states, an int array (rows,)."""
-        path = np.zeros(len(self.log), np.int64)
-        if self.fit is not None:
-            log_lik = emissions.log_likelihoods(self.series, self.fit)
-            fast(hmm.viterbi)(log_lik, self.series.gaps, self.fit.exit_prob, self.fit.entry_prob, path)
-        return path
+        if self.fit is None:
+            return np.zeros(len(self.log), np.int64)
+        log_lik = emissions.log_likelihoods(self.series, self.fit)
+        return np.asarray(fast(hmm.viterbi)(log_lik, self.series.gaps, self.fit.exit_prob, self.fit.entry_prob))
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -231,7 +223,7 @@ class Diagnosis(Result):
         **sizes
             `horizon`, `runs` and so on, as in a `Problem`; as many rounds as the log has, at most 10,000, if not given.
         """
-        from latentbandits.logs.problem import FittedProblem
+        from latentbandits.logs.advice import FittedProblem
 
         kind = kind if kind is not None else next((h.kind for h in self.contenders if h.kind in self.worlds), "nothing")
         if kind not in self.worlds:
@@ -242,16 +234,13 @@ class Diagnosis(Result):
 
     def compare(
         self,
-        policies: Iterable[str | Contestant] | Mapping[str, str | Contestant] | None = None,
+        policies: Specs | None = None,
         *,
-        period: bool = False,
         kind: str | None = None,
         horizon: int | None = None,
         runs: int = RUNS,
         seed: int = 0,
-        workers: int | None = None,
-        executor: Executor | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        **played: Any,
     ) -> Comparison:
         """Return what policies would earn on worlds that are as the log was: each run is another model that the log leaves open.
 
@@ -259,32 +248,23 @@ class Diagnosis(Result):
         ----------
         policies : iterable or mapping, optional
             As for `latentbandits.compare`.
-        period : bool
-            Play this very period: a path of states sampled given all rewards of the log, which are kept.
         kind : str, optional
             By which hypothesis; the best one if not given.
-        horizon, runs, seed, workers, executor, progress
+        horizon, runs, seed, **played
             As for `latentbandits.compare`; as many rounds as the log has, at most 10,000, if not given.
         """
-        if period:
-            world = self.same_period()
-            problem = WorldProblem(world, horizon=min(horizon or world.rounds, world.rounds), runs=runs, seed=seed)
-        else:
-            problem = self.problem(kind, horizon=horizon, runs=runs, seed=seed)
-        return compare(problem, policies, workers=workers, executor=executor, progress=progress)
+        return compare(self.problem(kind, horizon=horizon, runs=runs, seed=seed), policies, **played)
 
     def advise(
         self,
-        policies: Iterable[str | Contestant] | Mapping[str, str | Contestant] | str | None = None,
+        policies: Specs | None = None,
         *,
         horizon: int | None = None,
         runs: int | None = None,
         seed: int | None = None,
         sweep: bool = True,
         seconds: float | None = None,
-        workers: int | None = None,
-        executor: Executor | None = None,
-        progress: Callable[[int, int | None], None] | None = None,
+        **played: Any,
     ) -> "LogAdvice":
         """Return which policy to go on with: by the conclusion, or by each hypothesis that is still in the race.
 
@@ -293,63 +273,28 @@ class Diagnosis(Result):
 
         Parameters
         ----------
-        policies, horizon, runs, seed, sweep, seconds, workers, executor, progress
+        policies, horizon, runs, seed, sweep, seconds, **played
             As for `latentbandits.advise`; 64 worlds if nothing else is said. Hypotheses share the seconds evenly.
         """
         from latentbandits.logs.advice import log_advice
 
         sizes = {"horizon": horizon, "runs": runs or RUNS, "seed": seed}
-        return log_advice(self, policies, sizes, sweep, seconds, workers, executor, progress)
-
-    def same_period(self) -> SamePeriod:
-        """Return the world of this very period."""
-        world = self.worlds.get(REGIMES)
-        if self.fit is None or self.samples is None or not isinstance(world, FittedRegimes):
-            raise InvalidValueError(OWNER, "period", True, "left out where no states could be fitted")
-        if self.log.subjects is not None:
-            raise InvalidValueError(OWNER, "period", True, "left out where a round has several rows")
-        count = max(1, min(PERIODS, CELLS // self.state_probs.size))
-        filtered = []
-        for sample in range(count):
-            model = self.fit._replace(
-                means=self.samples.means[sample],
-                exit_prob=self.samples.exit_prob[sample],
-                entry_prob=self.samples.entry_prob[sample],
-                noise=self.samples.noise[sample],
-            )
-            filtered.append(em.e_step(self.series, model, backwards=False).state_probs)
-        kept = (self.log.rewards - self.offsets) if not self.series.binary else self.log.rewards
-        return SamePeriod(world, np.stack(filtered), self.series.gaps, self.log.played, kept)
-
-    def value(self, rule: "Rule") -> "Value":
-        """Return what a fixed rule would have earned per round, by importance weighting; see `latentbandits.logs.value`."""
-        from latentbandits.logs.value import value
-
-        return value(self.log, rule)
+        return log_advice(self, policies, sizes, seconds, sweep, **played)
 
     def agent(self, policy: Policy | str, arms: Sequence[int | str] | None = None, **options: Any) -> "Agent":
         """Return an agent that has been fed the log; see `Agent.feed`.
 
         Parameters
         ----------
-        policy : Policy or str
+        policy, **options
             As for `Agent`.
         arms : list of names, optional
             The arms to go on with; those of the log if not given. Others of the log are retired, new ones are fresh.
-        **options
-            As for `Agent`.
         """
         from latentbandits.agent import Agent
 
-        agent = Agent(policy, arms=list(self.log.arms), **options)
+        agent = Agent(policy, arms=list(self.log.arms if arms is None else arms), **options)
         agent.feed(self.log)
-        if arms is not None:
-            for name in arms:
-                if name not in agent.arms:
-                    agent.add(name)
-            for name in agent.arms:
-                if name not in arms:
-                    agent.retire(name)
         return agent
 
     def figure(self) -> "Figure":
@@ -360,8 +305,6 @@ class Diagnosis(Result):
 
     def text(self) -> str:
         """Return the diagnosis as a terminal shows it."""
-        from latentbandits.logs.text import diagnosis_text
-
         return diagnosis_text(self)
 
     def page(self) -> str:
@@ -376,7 +319,7 @@ class Diagnosis(Result):
             from latentbandits.logs.serialise import to_npz
 
             return to_npz(self)
-        return self.page().encode() if suffix == ".html" else super().content(suffix)
+        return super().content(suffix)
 
     @staticmethod
     def load(path: str | Path) -> "Diagnosis":

@@ -15,11 +15,10 @@ def no_tick(cells: int) -> None:
     """Report nothing."""
 
 
-def e_step(series: Series, model: Model, backwards: bool = True) -> Expectations:
+def e_step(series: Series, model: Model) -> Expectations:
     """Return what a pass over the log expects of the chain (the E step)."""
-    return hmm.forward_backward(
-        emissions.log_likelihoods(series, model), series.gaps, model.exit_prob, model.entry_prob, backwards
-    )
+    log_lik = emissions.log_likelihoods(series, model)
+    return hmm.forward_backward(log_lik, series.gaps, model.exit_prob, model.entry_prob)
 
 
 def fit_em(
@@ -70,6 +69,11 @@ def profile_log_lik(rows: int, squares: float) -> float:
     return float(-0.5 * rows * (np.log(2 * np.pi * max(squares, 1e-300) / rows) + 1))
 
 
+def penalise(series: Series, gain: float, num_params: int) -> float:
+    """Return a gain, penalised for the numbers that were fitted (BIC, in nats)."""
+    return float(gain - 0.5 * num_params * np.log(series.rows))
+
+
 def init_model(series: Series, means: np.ndarray, dwell: float, shares: np.ndarray | None = None) -> Model:
     """Return a model to begin with: means of states, how long they last, and the share of their entries."""
     states = len(means)
@@ -79,16 +83,8 @@ def init_model(series: Series, means: np.ndarray, dwell: float, shares: np.ndarr
     noise = 0.0 if series.binary else float(np.sqrt(np.mean((series.values - series.centres[series.arms]) ** 2)))
     if series.binary:
         means = np.clip(means, 1e-4, 1 - 1e-4)
-    blank = np.zeros((0, 3))
-    return Model(
-        family,
-        np.array(means),
-        exit_prob,
-        entry_prob,
-        np.full(states, max(noise * 0.7, 0.02)),
-        blank,
-        np.ones_like(means),
-    )
+    noises = np.full(states, max(noise * 0.7, 0.02))
+    return Model(family, np.array(means), exit_prob, entry_prob, noises, np.zeros((0, 3)), np.ones_like(means))
 
 
 def to_mixture(model: Model) -> Model:
@@ -120,11 +116,14 @@ HOPEFUL, HOPE = 4, 8.0
 WORSE = 2  # models that are worse one after the other end the search
 
 
+def beyond_constant(series: Series, model: Model) -> tuple[float, int]:
+    """Return the log-likelihood beyond that of a log in which nothing changes, and the numbers fitted beyond those of such a log."""
+    return model.log_lik - constant_log_lik(series), model.num_params - series.width - (not series.binary)
+
+
 def bic_score(series: Series, model: Model) -> float:
-    """Return the log-likelihood beyond that of a log in which nothing changes, penalised for the numbers fitted (BIC, in nats)."""
-    constant_params = series.width + (0 if series.binary else 1)
-    gain = model.log_lik - constant_log_lik(series)
-    return float(gain - 0.5 * (model.num_params - constant_params) * np.log(series.rows))
+    """Return the gain of a model over a log in which nothing changes, penalised for the numbers fitted."""
+    return penalise(series, *beyond_constant(series, model))
 
 
 def select_num_states(
@@ -145,8 +144,10 @@ def select_num_states(
     best, worse = -np.inf, 0
     for states in range(2, most + 1):
         starts = [init_kmeans(series, window, states, random) for window in windows]
-        starts.append(init_split(series, models[-1] if models else init_single_state(series), random))
-        starts.append(init_random(series, states, random))
+        smaller = models[-1] if models else init_model(series, series.centres[None, :], dwell=100.0)
+        starts.append(init_split(series, smaller, random))
+        scattered = series.centres + series.spreads * random.standard_normal((states, series.width))
+        starts.append(init_model(series, scattered, dwell=30.0))
         if ar_coef:
             starts = [to_autoregressive(model, ar_coef) for model in starts]
         candidates = [fit_em(series, model, FIRST_STEPS, tick=tick) for model in starts]
@@ -166,11 +167,6 @@ def select_num_states(
         if worse == WORSE or (states >= HOPEFUL and current + HOPE * max(improvement, 0.0) < rival):
             break
     return models
-
-
-def init_single_state(series: Series) -> Model:
-    """Return the model with one state."""
-    return init_model(series, series.centres[None, :], dwell=100.0)
 
 
 def window_means(series: Series, width: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -230,9 +226,3 @@ def init_split(series: Series, model: Model, random: np.random.Generator) -> Mod
     init = init_model(series, means, dwell=100.0)
     exit_prob = np.append(model.exit_prob, model.exit_prob[state])
     return init._replace(exit_prob=exit_prob, entry_prob=entry_prob, noise=np.append(model.noise, model.noise[state]))
-
-
-def init_random(series: Series, states: int, random: np.random.Generator) -> Model:
-    """Return a model that begins with means scattered around those of the arms."""
-    means = series.centres + series.spreads * random.standard_normal((states, series.width))
-    return init_model(series, means, dwell=30.0)

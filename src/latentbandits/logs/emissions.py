@@ -24,57 +24,45 @@ RESET_PROB, RESET_SCALE = 0.005, 2.0
 MOST_ARMS = 20  # arms: with more, sums over pairs of them would take longer than all the rest
 
 
-def _normal(arms: np.ndarray, values: np.ndarray, means: np.ndarray, noise: np.ndarray, log_lik: np.ndarray) -> None:
-    """Write the log-likelihood of every row in every state: normal, with noise of every state."""
+def _normal(series: Series, means: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return the log-likelihood of every row in every state: normal, with noise of every state."""
+    arms, values = series.arms, series.values
+    log_lik = np.empty((len(values), len(noise)))
     for i in range(len(noise)):
         precision, constant = 0.5 / (noise[i] * noise[i]), -np.log(noise[i]) - 0.9189385332046727  # log(2 pi) / 2
         for t in range(len(values)):
             residual = values[t] - means[i, arms[t]]
             log_lik[t, i] = constant - precision * residual * residual
+    return log_lik
 
 
-def _binary(arms: np.ndarray, values: np.ndarray, means: np.ndarray, log_lik: np.ndarray) -> None:
-    """Write the log-likelihood of rewards of 0 and 1."""
+def _binary(series: Series, means: np.ndarray) -> np.ndarray:
+    """Return the log-likelihood of rewards of 0 and 1."""
+    arms, values = series.arms, series.values
+    log_lik = np.empty((len(values), len(means)))
     yes, no = np.log(means), np.log(1.0 - means)
     for t in range(len(values)):
         for i in range(len(means)):
             log_lik[t, i] = yes[i, arms[t]] if values[t] > 0.5 else no[i, arms[t]]
+    return log_lik
 
 
-def _binary_offset(
-    arms: np.ndarray, values: np.ndarray, logit_offset: np.ndarray, means: np.ndarray, log_lik: np.ndarray
-) -> None:
-    """Write the same where something is added to the log-odds of every row."""
+def _binary_offset(series: Series, means: np.ndarray) -> np.ndarray:
+    """Return the same where something is added to the log-odds of every row."""
+    arms, values = series.arms, series.values
+    log_lik = np.empty((len(values), len(means)))
     base = np.log(means / (1.0 - means))
     for t in range(len(values)):
         for i in range(len(means)):
-            logit = base[i, arms[t]] + logit_offset[t]
+            logit = base[i, arms[t]] + series.logit_offset[t]
             log_lik[t, i] = -np.log1p(np.exp(-logit)) if values[t] > 0.5 else -np.log1p(np.exp(logit))
+    return log_lik
 
 
-def _sum_logit_moments(
-    arms: np.ndarray,
-    values: np.ndarray,
-    logit_offset: np.ndarray,
-    state_probs: np.ndarray,
-    means: np.ndarray,
-    moments: np.ndarray,
-) -> None:
-    """Add up per state and arm: rows, slopes and curvatures of the likelihood by the log-odds."""
-    base = np.log(means / (1.0 - means))
-    for t in range(len(values)):
-        arm = arms[t]
-        for i in range(state_probs.shape[1]):
-            share = 1.0 / (1.0 + np.exp(-(base[i, arm] + logit_offset[t])))
-            moments[0, i, arm] += state_probs[t, i]
-            moments[1, i, arm] += state_probs[t, i] * (values[t] - share)
-            moments[2, i, arm] += state_probs[t, i] * share * (1.0 - share)
-
-
-def _mixture(
-    arms: np.ndarray, values: np.ndarray, means: np.ndarray, components: np.ndarray, log_lik: np.ndarray
-) -> None:
-    """Write the log-likelihood of rewards around means by a mixture of normal components: rows of weight, centre and width."""
+def _mixture(series: Series, means: np.ndarray, components: np.ndarray) -> np.ndarray:
+    """Return the log-likelihood of rewards around means by a mixture of normal components: rows of weight, centre and width."""
+    arms, values = series.arms, series.values
+    log_lik = np.empty((len(values), len(means)))
     for t in range(len(values)):
         for i in range(len(means)):
             residual, density = values[t] - means[i, arms[t]], 0.0
@@ -82,10 +70,24 @@ def _mixture(
                 z = (residual - components[k, 1]) / components[k, 2]
                 density += components[k, 0] / components[k, 2] * np.exp(-0.5 * z * z)
             log_lik[t, i] = np.log(density + 1e-300) - 0.9189385332046727
+    return log_lik
 
 
-def _sum_moments(arms: np.ndarray, values: np.ndarray, state_probs: np.ndarray, moments: np.ndarray) -> None:
-    """Add up per state and arm: rows, values and squares."""
+def log_likelihoods(series: Series, model: Model) -> np.ndarray:
+    """Return the log-likelihood of every row in every state, an array (rows, states)."""
+    if model.family == BINARY:
+        return np.asarray(fast(_binary_offset if len(series.logit_offset) else _binary)(series, model.means))
+    if model.family == MIXTURE:
+        return np.asarray(fast(_mixture)(series, model.means, model.components))
+    if model.family == AUTOREGRESSIVE:
+        return np.asarray(fast(_autoregressive)(series, model.means, model.noise, model.ar_coef))
+    return np.asarray(fast(_normal)(series, model.means, model.noise))
+
+
+def sum_moments(series: Series, state_probs: np.ndarray) -> np.ndarray:
+    """Return rows, values and squares per state and arm, an array (3, states, arms)."""
+    arms, values = series.arms, series.values
+    moments = np.zeros((3, state_probs.shape[1], len(series.noise)))
     for t in range(len(values)):
         arm, value = arms[t], values[t]
         for i in range(state_probs.shape[1]):
@@ -93,21 +95,31 @@ def _sum_moments(arms: np.ndarray, values: np.ndarray, state_probs: np.ndarray, 
             moments[0, i, arm] += weight
             moments[1, i, arm] += weight * value
             moments[2, i, arm] += weight * value * value
+    return moments
 
 
-def _sum_component_moments(
-    arms: np.ndarray,
-    values: np.ndarray,
-    state_probs: np.ndarray,
-    means: np.ndarray,
-    components: np.ndarray,
-    moments: np.ndarray,
-) -> None:
-    """Add up per component, state and arm: rows, values and squares."""
+def sum_logit_moments(series: Series, state_probs: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Return rows, slopes and curvatures of the likelihood by the log-odds of every cell, an array (3, states, arms)."""
+    moments = np.zeros((3, means.shape[0], means.shape[1]))
+    base = np.log(means / (1.0 - means))
+    for t in range(len(series.values)):
+        arm = series.arms[t]
+        for i in range(state_probs.shape[1]):
+            share = 1.0 / (1.0 + np.exp(-(base[i, arm] + series.logit_offset[t])))
+            moments[0, i, arm] += state_probs[t, i]
+            moments[1, i, arm] += state_probs[t, i] * (series.values[t] - share)
+            moments[2, i, arm] += state_probs[t, i] * share * (1.0 - share)
+    return moments
+
+
+def sum_component_moments(
+    series: Series, state_probs: np.ndarray, means: np.ndarray, components: np.ndarray
+) -> np.ndarray:
+    """Return rows, values and squares per component, state and arm, an array (3, components, states, arms)."""
     count = len(components)
-    density = np.empty(count)
-    for t in range(len(values)):
-        arm, value = arms[t], values[t]
+    moments, density = np.zeros((3, count, means.shape[0], means.shape[1])), np.empty(count)
+    for t in range(len(series.values)):
+        arm, value = series.arms[t], series.values[t]
         for i in range(state_probs.shape[1]):
             if state_probs[t, i] < 1e-9:
                 continue
@@ -121,35 +133,6 @@ def _sum_component_moments(
                 moments[0, k, i, arm] += weight
                 moments[1, k, i, arm] += weight * value
                 moments[2, k, i, arm] += weight * value * value
-
-
-def component_moments(series: Series, model: Model, state_probs: np.ndarray) -> np.ndarray:
-    """Return rows, values and squares per component, state and arm, an array (3, components, states, arms)."""
-    moments = np.zeros((3, len(model.components), *model.means.shape))
-    fast(_sum_component_moments)(series.arms, series.values, state_probs, model.means, model.components, moments)
-    return moments
-
-
-def log_likelihoods(series: Series, model: Model) -> np.ndarray:
-    """Return the log-likelihood of every row in every state, an array (rows, states)."""
-    log_lik = np.empty((series.rows, model.num_states))
-    if model.family == BINARY and len(series.logit_offset):
-        fast(_binary_offset)(series.arms, series.values, series.logit_offset, model.means, log_lik)
-    elif model.family == BINARY:
-        fast(_binary)(series.arms, series.values, model.means, log_lik)
-    elif model.family == MIXTURE:
-        fast(_mixture)(series.arms, series.values, model.means, model.components, log_lik)
-    elif model.family == AUTOREGRESSIVE:
-        fast(_autoregressive)(series.arms, series.values, series.gaps, model.means, model.noise, model.ar_coef, log_lik)
-    else:
-        fast(_normal)(series.arms, series.values, model.means, model.noise, log_lik)
-    return log_lik
-
-
-def cell_moments(series: Series, state_probs: np.ndarray) -> np.ndarray:
-    """Return rows, values and squares per state and arm, an array (3, states, arms)."""
-    moments = np.zeros((3, state_probs.shape[1], series.width))
-    fast(_sum_moments)(series.arms, series.values, state_probs, moments)
     return moments
 
 
@@ -163,7 +146,7 @@ def m_step(series: Series, model: Model, state_probs: np.ndarray) -> Model:
         return updated._replace(noise=np.maximum(updated.noise, LEAST_NOISE))
     if len(series.logit_offset) and model.family == BINARY:
         return _m_step_logit(series, model, state_probs, centres)
-    tried, sums, squares = cell_moments(series, state_probs)
+    tried, sums, squares = fast(sum_moments)(series, state_probs)
     if model.family == BINARY:
         means = (sums + PSEUDO_COUNT * centres) / (tried + PSEUDO_COUNT)
         return model._replace(means=np.clip(means, 1e-6, 1 - 1e-6), tried=tried)
@@ -184,16 +167,9 @@ def m_step(series: Series, model: Model, state_probs: np.ndarray) -> Model:
     return model._replace(means=means, noise=np.maximum(noise, LEAST_NOISE), tried=tried)
 
 
-def logit_moments(series: Series, model: Model, state_probs: np.ndarray) -> np.ndarray:
-    """Return rows, slopes and curvatures by the log-odds of every cell, an array (3, states, arms)."""
-    moments = np.zeros((3, *model.means.shape))
-    fast(_sum_logit_moments)(series.arms, series.values, series.logit_offset, state_probs, model.means, moments)
-    return moments
-
-
 def _m_step_logit(series: Series, model: Model, state_probs: np.ndarray, centres: np.ndarray) -> Model:
     """Return the model after a step of Newton's method, which is short where it could go too far."""
-    tried, slope, curve = logit_moments(series, model, state_probs)
+    tried, slope, curve = fast(sum_logit_moments)(series, state_probs, model.means)
     slope += PSEUDO_COUNT * (centres - model.means)
     curve += PSEUDO_COUNT * model.means * (1 - model.means)
     logits = np.log(model.means / (1 - model.means)) + np.clip(slope / np.maximum(curve, 1e-9), -0.5, 0.5)
@@ -204,27 +180,18 @@ def _m_step_mixture(
     series: Series, model: Model, state_probs: np.ndarray, centres: np.ndarray, widths: np.ndarray
 ) -> Model:
     """Return the model whose means fit the shape as it is, with the shape that then fits these means."""
-    rows, values, squares = component_moments(series, model, state_probs)
+    rows, values, squares = fast(sum_component_moments)(series, state_probs, model.means, model.components)
     centre, precision = model.components[:, 1, None, None], 1 / model.components[:, 2, None, None] ** 2
     numerator = (precision * (values - centre * rows)).sum(axis=0) + centres / widths**2
     means = numerator / ((precision * rows).sum(axis=0) + 1 / widths**2)
     weight = np.maximum(rows.sum(axis=(1, 2)), 1e-9)
     centres_of_components = (values - means * rows).sum(axis=(1, 2)) / weight
     squares_left = (squares - 2 * means * values + means**2 * rows).sum(axis=(1, 2)) / weight - centres_of_components**2
-    components = np.stack(
-        [
-            np.maximum(weight / weight.sum(), 1e-6),
-            centres_of_components,
-            np.maximum(np.sqrt(np.maximum(squares_left, 0)), LEAST_WIDTH),
-        ],
-        axis=1,
-    )
-    return model._replace(
-        means=means,
-        components=components,
-        tried=rows.sum(axis=0),
-        noise=np.full(model.num_states, mixture_std(components)),
-    )
+    widths_of_components = np.maximum(np.sqrt(np.maximum(squares_left, 0)), LEAST_WIDTH)
+    shares = np.maximum(weight / weight.sum(), 1e-6)
+    components = np.stack([shares, centres_of_components, widths_of_components], axis=1)
+    noise = np.full(model.num_states, mixture_std(components))
+    return model._replace(means=means, components=components, tried=rows.sum(axis=0), noise=noise)
 
 
 def mixture_std(components: np.ndarray) -> float:
@@ -254,16 +221,10 @@ def _reset_odds(precision: float, residual: float, plain: float) -> float:
     return float(RESET_PROB / (1.0 - RESET_PROB) / RESET_SCALE * np.exp(min(energy, 700.0)))
 
 
-def _autoregressive(
-    arms: np.ndarray,
-    values: np.ndarray,
-    gaps: np.ndarray,
-    means: np.ndarray,
-    noise: np.ndarray,
-    ar_coef: float,
-    log_lik: np.ndarray,
-) -> None:
-    """Write the log-likelihood of every row in every state."""
+def _autoregressive(series: Series, means: np.ndarray, noise: np.ndarray, ar_coef: float) -> np.ndarray:
+    """Return the log-likelihood of every row in every state."""
+    arms, values, gaps = series.arms, series.values, series.gaps
+    log_lik = np.empty((len(values), len(noise)))
     for i in range(len(noise)):
         precision, constant = 0.5 / (noise[i] * noise[i]), -np.log(noise[i]) - 0.9189385332046727  # log(2 pi) / 2
         for t in range(len(values)):
@@ -274,23 +235,18 @@ def _autoregressive(
                 log_lik[t, i] = constant - precision * residual * residual + np.log((1.0 - RESET_PROB) * (1.0 + odds))
             else:
                 log_lik[t, i] = constant - precision * plain * plain
+    return log_lik
 
 
 def _sum_pair_moments(
-    arms: np.ndarray,
-    values: np.ndarray,
-    gaps: np.ndarray,
-    state_probs: np.ndarray,
-    means: np.ndarray,
-    noise: np.ndarray,
-    ar_coef: float,
-    moments: np.ndarray,
-) -> None:
+    series: Series, state_probs: np.ndarray, means: np.ndarray, noise: np.ndarray, ar_coef: float
+) -> np.ndarray:
     """Add up per state, arm and arm before: rows, values, values before, and products of both; after the last arm, rows without memory.
 
     What a row that forgot adds is scaled down as its noise is up, so that all that is added up has the same noise.
     """
-    no_previous = moments.shape[3] - 1
+    arms, values, gaps, no_previous = series.arms, series.values, series.gaps, len(series.noise)
+    moments = np.zeros((6, state_probs.shape[1], no_previous, no_previous + 1))
     for t in range(len(values)):
         arm, value = arms[t], values[t]
         for i in range(state_probs.shape[1]):
@@ -310,6 +266,7 @@ def _sum_pair_moments(
             moments[0, i, arm, no_previous] += reset_weight
             moments[1, i, arm, no_previous] += reset_weight * value
             moments[3, i, arm, no_previous] += reset_weight * value * value
+    return moments
 
 
 class Pairs(NamedTuple):
@@ -325,11 +282,7 @@ class Pairs(NamedTuple):
     @classmethod
     def of(cls, series: Series, model: Model, state_probs: np.ndarray) -> "Pairs":
         """Return the sums for probabilities of states."""
-        moments = np.zeros((6, state_probs.shape[1], series.width, series.width + 1))
-        fast(_sum_pair_moments)(
-            series.arms, series.values, series.gaps, state_probs, model.means, model.noise, model.ar_coef, moments
-        )
-        return cls(*moments)
+        return cls(*fast(_sum_pair_moments)(series, state_probs, model.means, model.noise, model.ar_coef))
 
     @property
     def tried(self) -> np.ndarray:

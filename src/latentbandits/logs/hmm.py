@@ -118,25 +118,18 @@ class Expectations(NamedTuple):
 
 
 def _forward_backward(
-    log_lik: np.ndarray,
-    gaps: np.ndarray,
-    exit_prob: np.ndarray,
-    entry_prob: np.ndarray,
-    state_probs: np.ndarray,
-    jumps: np.ndarray,
-    visits: np.ndarray,
-    entries: np.ndarray,
-    backwards: bool,
-) -> float:
-    """Write the probability of every state at every row and add up what is expected of the chain; return the log-likelihood.
+    log_lik: np.ndarray, gaps: np.ndarray, exit_prob: np.ndarray, entry_prob: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the fields of `Expectations`.
 
     `log_lik` holds log-likelihoods of the rows, and is overwritten. A gap is the number of rounds since the row before: 0 for rows of one
     round, which share the state. A gap of several rounds is one step in which the chain jumps with the probability that it has jumped
-    at all; such steps are not counted. Without `backwards` the probabilities are those given the rows so far, and nothing is counted.
+    at all; such steps are not counted.
     """
     rows, count = log_lik.shape
-    scale = np.empty(rows)
-    filtered, backward, stay = np.empty(count), np.empty(count), np.empty(count)
+    scale, state_probs = np.empty(rows), np.empty((rows, count))
+    filtered, backward, stay = np.empty(count), np.ones(count), np.empty(count)
+    jumps, visits, entries = np.zeros(count), np.zeros(count), np.zeros(count)
     total = 0.0
     for t in range(rows):
         top = log_lik[t, 0]
@@ -167,11 +160,6 @@ def _forward_backward(
         for i in range(count):
             filtered[i] /= norm
             state_probs[t, i] = filtered[i]
-    if not backwards:
-        return total
-    for i in range(count):
-        backward[i] = 1.0
-        jumps[i] = visits[i] = entries[i] = 0.0
     for t in range(rows - 1, -1, -1):
         arrival = 0.0
         for i in range(count):
@@ -194,15 +182,13 @@ def _forward_backward(
             if gap == 1.0:
                 jumps[i] += smoothed * exit_prob[i] * arrival
                 visits[i] += smoothed * backward[i]
-    return total
+    return total, state_probs, jumps, visits, entries
 
 
 def forward_backward(
-    log_lik: np.ndarray, gaps: np.ndarray, exit_prob: np.ndarray, entry_prob: np.ndarray, backwards: bool = True
+    log_lik: np.ndarray, gaps: np.ndarray, exit_prob: np.ndarray, entry_prob: np.ndarray
 ) -> Expectations:
     """Return what a pass over a log expects; `log_lik` (rows, states) holds log-likelihoods and is overwritten.
-
-    Without `backwards` the probabilities are those given the rows so far, and nothing is counted.
 
     Examples
     --------
@@ -213,12 +199,7 @@ def forward_backward(
     >>> expected.state_probs.round(2).tolist()
     [[0.86, 0.14], [0.8, 0.2], [0.54, 0.46]]
     """
-    state_probs = np.empty_like(log_lik)
-    jumps, visits, entries = (np.zeros(len(exit_prob)) for _ in range(3))
-    total = fast(_forward_backward)(
-        log_lik, gaps, exit_prob, entry_prob, state_probs, jumps, visits, entries, backwards
-    )
-    return Expectations(float(total), state_probs, jumps, visits, entries)
+    return Expectations(*fast(_forward_backward)(log_lik, gaps, exit_prob, entry_prob))
 
 
 def m_step(counts: Expectations, tied: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -257,12 +238,10 @@ def stationary_probs(exit_prob: np.ndarray, entry_prob: np.ndarray) -> np.ndarra
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def viterbi(
-    log_lik: np.ndarray, gaps: np.ndarray, exit_prob: np.ndarray, entry_prob: np.ndarray, path: np.ndarray
-) -> None:
-    """Write the most probable path of states (Viterbi), in time proportional to rows times states; `log_lik` holds log-likelihoods."""
+def viterbi(log_lik: np.ndarray, gaps: np.ndarray, exit_prob: np.ndarray, entry_prob: np.ndarray) -> np.ndarray:
+    """Return the most probable path of states (Viterbi), in time proportional to rows times states; `log_lik` holds log-likelihoods."""
     rows, count = log_lik.shape
-    previous = np.empty((rows, count), np.int32)
+    previous, path = np.empty((rows, count), np.int32), np.empty(rows, np.int64)
     best, updated = np.empty(count), np.empty(count)
     for i in range(count):
         best[i] = np.log(entry_prob[i]) + log_lik[0, i]
@@ -292,33 +271,4 @@ def viterbi(
     for t in range(rows - 1, -1, -1):
         path[t] = state
         state = previous[t, state]
-
-
-def sample_path(
-    state_probs: np.ndarray,
-    gaps: np.ndarray,
-    exit_prob: np.ndarray,
-    entry_prob: np.ndarray,
-    random: np.ndarray,
-    path: np.ndarray,
-) -> None:
-    """Write a path sampled from all paths given all rewards; `state_probs` holds the *filtered* probabilities, `random` uniform numbers."""
-    rows, count = state_probs.shape
-    weights = np.empty(count)
-    for t in range(rows - 1, -1, -1):
-        norm = 0.0
-        for i in range(count):
-            if t == rows - 1:
-                weights[i] = state_probs[t, i]
-            else:
-                stay = (1.0 - exit_prob[i]) ** gaps[t + 1]
-                weights[i] = state_probs[t, i] * (
-                    (1.0 - stay) * entry_prob[path[t + 1]] + (stay if i == path[t + 1] else 0.0)
-                )
-            norm += weights[i]
-        remaining = random[t] * norm
-        state = 0
-        while state < count - 1 and remaining >= weights[state]:
-            remaining -= weights[state]
-            state += 1
-        path[t] = state
+    return path

@@ -12,8 +12,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from latentbandits.compiled import fast
-from latentbandits.logs.em import constant_log_lik, profile_log_lik
+from latentbandits.logs.em import constant_log_lik, penalise, profile_log_lik
+from latentbandits.logs.hypothesis import Kind
 from latentbandits.logs.series import Series
+from latentbandits.logs.worlds import FittedDrift, FittedWorld
+
+AUTOCORRELATION, DRIFT = "autocorrelation", "drift"
 
 # Where the search begins: rounds after which a level has changed, and its variance in units of the noise's
 TIMES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e5)
@@ -24,21 +28,15 @@ PURE = 1e3  # times the noise: a level that leaves none, which need not be count
 
 
 def _kalman_filter(
-    columns: np.ndarray,
-    values: np.ndarray,
-    gaps: np.ndarray,
-    which: np.ndarray,
-    keep: float,
-    size: float,
-    levels: np.ndarray,
-    products: np.ndarray,
-) -> float:
-    """Filter levels: add up products of the innovations of all columns and of the values; return the log-determinant.
+    series: Series, columns: np.ndarray, which: np.ndarray, keep: float, size: float
+) -> tuple[float, np.ndarray]:
+    """Filter levels: return the log-determinant, and products of the innovations of all columns and of the values, below the diagonal.
 
-    `which` is the number of every row's level: 0 for one level of all arms, the arm for a level of every arm. `levels` (levels, columns
-    and values) is work space, as `products` is, all zeros.
+    `which` is the number of every row's level: 0 for one level of all arms, the arm for a level of every arm.
     """
+    values, gaps = series.values, series.gaps
     rows, count = columns.shape
+    levels, products = np.zeros((which.max() + 1, count + 1)), np.zeros((count + 1, count + 1))
     innovations = np.zeros(count + 1)
     variance, last = np.full(len(levels), size), np.full(len(levels), -1.0)
     now, log_det = 0.0, 0.0
@@ -63,40 +61,43 @@ def _kalman_filter(
                     products[c, d] += scaled * innovations[d]
         variance[own] = variance[own] * weight
         log_det += np.log(spread)
-    return log_det
+    return log_det, products
 
 
-def _kalman_filter_arms(
-    arms: np.ndarray, values: np.ndarray, gaps: np.ndarray, keep: float, size: float, products: np.ndarray
-) -> float:
-    """Filter a level of every arm: add up products of the innovations of a constant and of the values; return the log-determinant."""
-    count = len(products)
+def _filter_levels(series: Series, which: np.ndarray, keep: float, size: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """Filter levels: return the log-determinant, products of the innovations of a constant and of the values, per level, and the latter.
+
+    The innovations of the values are in units of their deviation.
+    """
+    values, gaps, count = series.values, series.gaps, len(series.noise)
+    products, innovations = np.zeros((count, 3)), np.empty(len(values))
     levels, variance, last = np.zeros((count, 2)), np.full(count, size), np.full(count, -1.0)
     now, log_det = 0.0, 0.0
     for t in range(len(values)):
-        arm = arms[t]
+        own = which[t]
         now += gaps[t]
-        if last[arm] >= 0.0:
-            decay = keep ** (now - last[arm])
-            levels[arm, 0] *= decay
-            levels[arm, 1] *= decay
-            variance[arm] = decay * decay * variance[arm] + size * (1.0 - decay * decay)
-        last[arm] = now
-        spread = variance[arm] + 1.0
-        gain = variance[arm] / spread
-        constant, value = 1.0 - levels[arm, 0], values[t] - levels[arm, 1]
-        levels[arm, 0] += gain * constant
-        levels[arm, 1] += gain * value
-        products[arm, 0] += constant * constant / spread
-        products[arm, 1] += constant * value / spread
-        products[arm, 2] += value * value / spread
-        variance[arm] /= spread
+        if last[own] >= 0.0:
+            decay = keep ** (now - last[own])
+            levels[own, 0] *= decay
+            levels[own, 1] *= decay
+            variance[own] = decay * decay * variance[own] + size * (1.0 - decay * decay)
+        last[own] = now
+        spread = variance[own] + 1.0
+        gain = variance[own] / spread
+        constant, value = 1.0 - levels[own, 0], values[t] - levels[own, 1]
+        levels[own, 0] += gain * constant
+        levels[own, 1] += gain * value
+        products[own, 0] += constant * constant / spread
+        products[own, 1] += constant * value / spread
+        products[own, 2] += value * value / spread
+        variance[own] /= spread
         log_det += np.log(spread)
-    return log_det
+        innovations[t] = value / np.sqrt(spread)
+    return log_det, products, innovations
 
 
 class LevelFit(NamedTuple):
-    """A level that was fitted.
+    """A level that was fitted, see `latentbandits.logs.hypothesis.Fit`.
 
     Attributes
     ----------
@@ -104,22 +105,32 @@ class LevelFit(NamedTuple):
     num_params : how many numbers were fitted beyond the arms' means and the noise
     time : rounds after which the level has changed
     size : its standard deviation in units of the noise
+    own : whether every arm has a level of its own
     """
 
     gain: float
     num_params: int
     time: float
     size: float
+    own: bool = False
 
+    def which(self, series: Series) -> np.ndarray:
+        """Return the number of every row's level."""
+        return series.arms if self.own else np.zeros(series.rows, np.int64)
 
-def one_hot(series: Series) -> np.ndarray:
-    """Return a column per arm, 1 where it was played."""
-    return np.asarray(np.eye(series.width)[series.arms])
+    def world(self, series: Series, still: FittedWorld) -> FittedWorld:
+        """Return a world that drifts; a level of all arms never changes which is best."""
+        if not self.own:
+            return still
+        # the noise that is left when the level is taken out of the spread
+        noise = series.spreads * series.noise / np.sqrt(1 + self.size**2)
+        centres = series.centres * series.noise
+        return FittedDrift(noise=noise, binary=series.binary, centres=centres, sizes=noise * self.size, time=self.time)
 
 
 def fit_common_level(series: Series) -> LevelFit:
     """Return the best level that all arms share."""
-    design, which = one_hot(series), np.zeros(series.rows, np.int64)
+    design, which = series.one_hot, np.zeros(series.rows, np.int64)
     around, bare = series.subtract(series.centres[series.arms]), np.zeros((series.rows, 0))
 
     def roughly(time: float, size: float) -> float:  # with the arms' means as they are
@@ -138,9 +149,7 @@ def fit_weights(
 ) -> tuple[float, np.ndarray]:
     """Return the log-likelihood of a level, or of one for every arm (`which`), and the weights of all columns, which are fitted along."""
     wide = design.shape[1]
-    levels, products = np.zeros((int(which.max()) + 1, wide + 1)), np.zeros((wide + 1, wide + 1))
-    args = (design, series.values, series.gaps, which, float(np.exp(-1 / time)), size, levels, products)
-    log_det = fast(_kalman_filter)(*args)
+    log_det, products = fast(_kalman_filter)(series, design, which, float(np.exp(-1 / time)), size)
     gram = np.tril(products) + np.tril(products, -1).T
     cross = gram[:wide, wide]
     weights = np.linalg.lstsq(gram[:wide, :wide], cross, rcond=None)[0]
@@ -148,64 +157,55 @@ def fit_weights(
     return log_lik, np.asarray(weights)
 
 
-def _kalman_innovations(
-    values: np.ndarray,
-    gaps: np.ndarray,
-    which: np.ndarray,
-    keep: float,
-    size: float,
-    levels: np.ndarray,
-    innovations: np.ndarray,
-) -> None:
-    """Write what is new in every value, given those before it, in units of its deviation; `levels`, all zeros, is work space."""
-    variance, last = np.full(len(levels), size), np.full(len(levels), -1.0)
-    now = 0.0
-    for t in range(len(values)):
-        own = which[t]
-        now += gaps[t]
-        decay = keep ** (now - last[own]) if last[own] >= 0.0 else 1.0
-        variance[own] = decay * decay * variance[own] + size * (1.0 - decay * decay)
-        levels[own] *= decay
-        last[own] = now
-        spread = variance[own] + 1.0
-        residual = values[t] - levels[own]
-        levels[own] += variance[own] / spread * residual
-        variance[own] /= spread
-        innovations[t] = residual / np.sqrt(spread)
-
-
-def innovations(series: Series, level: LevelFit, own: bool) -> Series:
+def innovations(series: Series, level: LevelFit) -> Series:
     """Return what is new in every row, given a level that was fitted: independent normal numbers if the level is all there is."""
-    which = series.arms if own else np.zeros(series.rows, np.int64)
-    weights = fit_weights(series, one_hot(series), which, level.time, level.size**2)[1]
-    values = np.empty(series.rows)
-    keep, room = float(np.exp(-1 / level.time)), np.zeros(series.width)
-    fast(_kalman_innovations)(
-        series.values - weights[series.arms], series.gaps, which, keep, level.size**2, room, values
-    )
-    return series._replace(values=values)
+    which, size = level.which(series), level.size**2
+    weights = fit_weights(series, series.one_hot, which, level.time, size)[1]
+    around = series.subtract(weights[series.arms])
+    return series._replace(values=fast(_filter_levels)(around, which, float(np.exp(-1 / level.time)), size)[2])
 
 
-def refit_with_columns(series: Series, level: LevelFit, columns: np.ndarray, own: bool) -> LevelFit:
-    """Return a level with columns that are fitted jointly with it, at its speed and size: what both could explain is not lost."""
-    design = np.hstack([one_hot(series), columns])
-    which = series.arms if own else np.zeros(series.rows, np.int64)
-    gain = fit_weights(series, design, which, level.time, level.size**2)[0] - normal_constant_log_lik(series)
-    return level._replace(gain=gain, num_params=level.num_params + columns.shape[1])
+def gain_with_columns(series: Series, level: LevelFit, columns: np.ndarray) -> float:
+    """Return the gain of a level with columns fitted jointly with it, at its speed and size: what both could explain is not lost."""
+    design = np.hstack([series.one_hot, columns])
+    log_lik, _ = fit_weights(series, design, level.which(series), level.time, level.size**2)
+    return log_lik - constant_log_lik(series)
 
 
 def fit_arm_levels(series: Series) -> LevelFit:
     """Return the best levels of all arms, each its own path, with one speed and one size."""
 
     def log_lik(time: float, size: float) -> float:
-        products = np.zeros((series.width, 3))
-        keep = float(np.exp(-1 / time))
-        log_det = fast(_kalman_filter_arms)(series.arms, series.values, series.gaps, keep, size, products)
+        log_det, products, _ = fast(_filter_levels)(series, series.arms, float(np.exp(-1 / time)), size)
         ones, cross, squares = products.T
         rest = squares - np.where(ones > 0, cross * cross / np.maximum(ones, 1e-300), 0.0)
         return profile_log_lik(series.rows, float(rest.sum())) - 0.5 * float(log_det)
 
-    return _best(series, log_lik)
+    return _best(series, log_lik)._replace(own=True)
+
+
+def fit_trend(series: Series) -> tuple[float, int]:
+    """Return the gain of the best trend, straight or bent, of every arm its own, and how many numbers it has."""
+    time = np.linspace(-1, 1, series.rows)
+    candidates = []
+    for degree in (1, 2):
+        squares = 0.0
+        for arm in range(series.width):
+            own = series.arms == arm
+            if own.sum() > degree + 1:
+                powers = np.vander(time[own], degree + 1)
+                residuals = series.values[own] - powers @ np.linalg.lstsq(powers, series.values[own], rcond=None)[0]
+                squares += float((residuals**2).sum())
+        gain = profile_log_lik(series.rows, squares) - constant_log_lik(series)
+        candidates.append((gain, degree * series.width))
+    return max(candidates, key=lambda candidate: penalise(series, *candidate))
+
+
+def fit_drift(series: Series) -> LevelFit:
+    """Return the better of levels of all arms and of a trend of every arm."""
+    own, (bent, num_params) = fit_arm_levels(series), fit_trend(series)
+    better = penalise(series, bent, num_params) > penalise(series, own.gain, own.num_params)
+    return own._replace(gain=bent, num_params=num_params) if better else own
 
 
 def _best(
@@ -227,21 +227,27 @@ def _best(
         starts = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
     ends = [
         minimize(
-            loss,
-            np.array(point),
-            method="Nelder-Mead",
-            options={"maxfev": evaluations, "fatol": 0.05, "xatol": 0.01},
+            loss, np.array(at), method="Nelder-Mead", options={"maxfev": evaluations, "fatol": 0.05, "xatol": 0.01}
         )
-        for point in starts
+        for at in starts
     ]
     best = min(ends, key=lambda end: float(end.fun))
     time, size = np.exp(np.clip(best.x, (-2.0, -12.0), (16.0, 14.0)))
-    constant = normal_constant_log_lik(series)
-    return LevelFit(-float(best.fun) - constant, 1 if size > PURE else 2, float(time), float(np.sqrt(size)))
+    gain = -float(best.fun) - constant_log_lik(series)
+    return LevelFit(gain, 1 if size > PURE else 2, float(time), float(np.sqrt(size)))
 
 
-def normal_constant_log_lik(series: Series) -> float:
-    """Return the log-likelihood if nothing changes, of normal rewards even where they are 0 and 1."""
-    if not series.binary:
-        return constant_log_lik(series)
-    return profile_log_lik(series.rows, float(((series.values - series.centres[series.arms]) ** 2).sum()))
+KINDS = (
+    Kind(
+        AUTOCORRELATION,
+        "autocorrelated noise, all arms alike",
+        "Rewards are autocorrelated, in the same way for all arms; no regimes are needed",
+        fit_common_level,
+    ),
+    Kind(
+        DRIFT,
+        "drift, every arm its own",
+        "The arms drift, each its own way; no regimes are needed",
+        fit_drift,
+    ),
+)

@@ -3,19 +3,14 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
 from typing import Self, TypedDict
 
 import numpy as np
 import pandas as pd
 
-from latentbandits import dsjson
-from latentbandits.files import whole
 from latentbandits.logs.reading import (
     OWNER,
     Bad,
-    Faults,
     choose_columns,
     parse_arms,
     parse_numbers,
@@ -95,8 +90,8 @@ class Log:
         Parameters
         ----------
         source : path, data frame or mapping
-            A CSV file with a line of names, a Parquet file, JSON lines (plain rows, or Vowpal Wabbit's dsjson), a frame of pandas, polars
-            or Arrow, or the feedback of Open Bandit Pipeline.
+            A CSV file with a line of names, a Parquet file, a frame of pandas, polars or Arrow, or a dict of columns, such as the feedback
+            of Open Bandit Pipeline.
         arm, reward, time, subject, propensity : str, optional
             The columns; guessed by their names if not given (`guessed` says which). `time` is a date, a number of seconds since 1970, or
             the number of the round. With `subject`, rows that have one time are one round.
@@ -116,7 +111,7 @@ class Log:
         (('reward', 'time'), (Bad(reason='no arm', rows=1, lines=(4,)),))
         """
         table = read_table(source)
-        if not len(table.lines) and not table.refused:
+        if not len(table.lines) and not table.reasons:
             raise InvalidValueError(OWNER, "rows that can be used", 0, "most of them (it has no rows)")
         if isinstance(context, str):
             raise InvalidValueError(OWNER, "context", context, "a list of columns")
@@ -127,41 +122,38 @@ class Log:
                 rule = f"one of the columns {', '.join(table.columns)} that nothing else uses"
                 raise InvalidValueError(OWNER, "context", name, rule)
         if "subject" in columns and "time" not in columns:
-            raise InvalidValueError(
-                OWNER, "subject", columns["subject"], "given with a time: rows of one time are one round"
-            )
-        faults = Faults(table)
+            rule = "given with a time: rows of one time are one round"
+            raise InvalidValueError(OWNER, "subject", columns["subject"], rule)
         cells = {role: table.columns[column] for role, column in columns.items()}
-        played, arms = parse_arms(cells["arm"], faults)
-        rewards = parse_numbers(cells["reward"], "reward", faults)
-        times = parse_times(cells["time"], faults) if "time" in cells else None
-        propensities = parse_numbers(cells["propensity"], "propensity", faults) if "propensity" in cells else None
-        if propensities is not None:
+        played, arms = parse_arms(cells["arm"], table)
+        parsed = {"rewards": parse_numbers(cells["reward"], "reward", table)}
+        if "time" in cells:
+            parsed["times"] = parse_times(cells["time"], table)
+        if "propensity" in cells:
+            parsed["propensities"] = parse_numbers(cells["propensity"], "propensity", table)
             with np.errstate(invalid="ignore"):
-                possible = (propensities > 0) & (propensities <= 1)
-            faults.add(~possible, "a propensity that is not above 0 and at most 1")
-        features = {name: parse_numbers(table.columns[name], name, faults) for name in context}
-        subjects = pd.factorize(pd.Series(cells["subject"]))[0] if "subject" in cells else None
-        rows = np.flatnonzero(~faults.bad)
-        bad = faults.summary()
-        if len(rows) < 2 or len(rows) < MOST_BAD * (len(faults.bad) + len(table.refused)):
+                possible = (parsed["propensities"] > 0) & (parsed["propensities"] <= 1)
+            table.mark(~possible, "a propensity that is not above 0 and at most 1")
+        features = {name: parse_numbers(table.columns[name], name, table) for name in context}
+        if "subject" in cells:
+            parsed["subjects"] = pd.factorize(pd.Series(cells["subject"]))[0]
+        rows, bad = np.flatnonzero(~table.bad), table.summary()
+        if len(rows) < 2 or len(rows) < MOST_BAD * (len(rows) + sum(each.rows for each in bad)):
             reasons = "; ".join(map(str, bad)) or "it has no rows"
             raise InvalidValueError(OWNER, "rows that can be used", len(rows), f"most of them ({reasons})")
-        in_order = times is None or bool((times[rows][1:] >= times[rows][:-1]).all())
-        if times is not None and not in_order:
-            rows = rows[np.argsort(times[rows], kind="stable")]
+        in_order = True
+        if "times" in parsed:
+            times = parsed["times"][rows]
+            in_order = bool((times[1:] >= times[:-1]).all())
+            rows = rows if in_order else rows[np.argsort(times, kind="stable")]
         used, place = np.unique(played[rows], return_inverse=True)
-        times = None if times is None else times[rows]
-        subjects = None if subjects is None else subjects[rows]
+        parsed = {name: values[rows] for name, values in parsed.items()}
         return cls(
             tuple(arms[arm] for arm in used),
             place.astype(np.int64),
-            rewards[rows],
-            times,
-            subjects,
-            None if propensities is None else propensities[rows],
-            {name: values[rows] for name, values in features.items()},
-            gaps=count_gaps(times, subjects, len(rows)),
+            **parsed,
+            context={name: values[rows] for name, values in features.items()},
+            gaps=count_gaps(parsed.get("times"), parsed.get("subjects"), len(rows)),
             columns=columns,
             guessed=guessed,
             bad=bad,
@@ -186,62 +178,9 @@ class Log:
         """Whether the times are dates."""
         return self.times is not None and self.times.dtype.kind == "M"
 
-    @cached_property
-    def rounds(self) -> np.ndarray:
-        """The number of every row's round, from 0, as models count them: gaps included."""
-        return np.asarray(np.cumsum(self.gaps) - self.gaps[0])
-
     def above(self, value: float) -> Self:
         """Return the same log with a reward of 1 where it is above a value, and 0 elsewhere."""
         return dataclasses.replace(self, rewards=(self.rewards > value).astype(float))
-
-    def to_dsjson(self, path: str | Path) -> None:
-        """Write it as Vowpal Wabbit reads it (``vw --dsjson --cb_adf -d FILE``): an arm is an action with its name as tag and feature.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file whose name ends in .dsjson.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import latentbandits as lb
-        >>> log = lb.Log.read({"action": [0, 1, 0], "reward": [1, 0, 1], "pscore": [0.5, 0.5, 0.5]})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     log.to_dsjson(f"{folder}/log.dsjson")
-        ...     again = lb.Log.read(f"{folder}/log.dsjson")
-        >>> again.arms, again.played.tolist(), again.rewards.tolist()
-        ((0, 1), [0, 1, 0], [1.0, 0.0, 1.0])
-        """
-        path = Path(path)
-        if path.suffix.lower() != dsjson.ENDING:
-            raise InvalidValueError(OWNER, "file", str(path), f"one whose name ends in {dsjson.ENDING}")
-        if self.propensities is None:
-            raise InvalidValueError(OWNER, "propensities", None, "known: Vowpal Wabbit weighs rewards by them")
-        times: Sequence[str | float | None] = [None] * len(self)
-        if self.times is not None:
-            times = [f"{when}Z" for when in np.datetime_as_string(self.times)] if self.dated else self.times.tolist()
-        subjects = [None] * len(self) if self.subjects is None else self.subjects.tolist()
-        context = {name: column.tolist() for name, column in self.context.items()}
-        rows = zip(
-            self.played.tolist(), self.rewards.tolist(), self.propensities.tolist(), times, subjects, strict=True
-        )
-        with whole(path) as file:
-            for row, (played, reward, propensity, time, subject) in enumerate(rows):
-                features = {name: column[row] for name, column in context.items()}
-                file.write(
-                    dsjson.line(
-                        self.arms,
-                        played,
-                        reward,
-                        propensity,
-                        event=str(row),
-                        time=time,
-                        subject=subject,
-                        context=features,
-                    )
-                )
 
     def text(self) -> str:
         """Return what was read, in a few lines: columns, and rows that were left out."""

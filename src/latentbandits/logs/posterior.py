@@ -4,11 +4,10 @@ The gradient of the log-likelihood is the expected gradient of that of the rewar
 over the log gives it exactly; central differences of it give the curvature (the observed information).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 
+from latentbandits.compiled import fast
 from latentbandits.logs import emissions, hmm
 from latentbandits.logs.em import Tick, e_step, no_tick
 from latentbandits.logs.hmm import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXTURE, Model
@@ -19,32 +18,6 @@ STEP = 1e-3  # of a central difference, in units of a parameter's own deviation 
 COVERAGE, Z = 0.95, 1.959964
 # Intervals from the curvature are too narrow with many states, since some may be two, or two be one, and where states are hard to tell
 WIDER, FROM, UNSURE = 0.025, 3, 8.0
-
-
-class Samples(NamedTuple):
-    """Models sampled from the posterior, in the units of a series.
-
-    Attributes
-    ----------
-    means : array (samples, states, arms)
-    exit_prob, entry_prob : arrays (samples, states)
-    noise : array (samples, states)
-    """
-
-    means: np.ndarray
-    exit_prob: np.ndarray
-    entry_prob: np.ndarray
-    noise: np.ndarray
-
-    @property
-    def dwell(self) -> np.ndarray:
-        """Array (samples, states)."""
-        return hmm.mean_dwell(self.exit_prob, self.entry_prob)
-
-    @property
-    def shares(self) -> np.ndarray:
-        """Array (samples, states)."""
-        return hmm.stationary_probs(self.exit_prob, self.entry_prob)
 
 
 def to_vector(model: Model) -> np.ndarray:
@@ -80,27 +53,27 @@ def _logit(share: np.ndarray) -> np.ndarray:
 def gradient(series: Series, model: Model, tick: Tick = no_tick) -> np.ndarray:
     """Return the derivative of likelihood and priors by every parameter, in the order of `to_vector`."""
     expected = e_step(series, model)
+    probs = expected.state_probs
     tick(series.rows * model.num_states)
     centres, widths = series.centres, emissions.PRIOR_SPREADS * series.spreads
     exit_prob = expected.jumps + hmm.PRIOR_JUMPS - (expected.visits + hmm.PRIOR_VISITS) * model.exit_prob
     entries = expected.entries + hmm.PRIOR_ENTRIES
     entry_prob = entries - model.entry_prob * entries.sum()
     if model.family == MIXTURE:
-        rows, values, _ = emissions.component_moments(series, model, expected.state_probs)
+        rows, values, _ = fast(emissions.sum_component_moments)(series, probs, model.means, model.components)
         centre, precision = model.components[:, 1, None, None], 1 / model.components[:, 2, None, None] ** 2
         gradient_of_means = (precision * (values - (centre + model.means) * rows)).sum(axis=0)
         means = gradient_of_means - (model.means - centres) / widths**2
         return np.concatenate([means.ravel(), exit_prob, entry_prob])
     if model.family == BINARY and len(series.logit_offset):
-        means = emissions.logit_moments(series, model, expected.state_probs)[1] + emissions.PSEUDO_COUNT * (
-            centres - model.means
-        )
+        slopes = fast(emissions.sum_logit_moments)(series, probs, model.means)[1]
+        means = slopes + emissions.PSEUDO_COUNT * (centres - model.means)
         return np.concatenate([means.ravel(), exit_prob, entry_prob])
     if model.family == AUTOREGRESSIVE:
-        means, noise = emissions.autoregressive_gradient(series, model, expected.state_probs)
+        means, noise = emissions.autoregressive_gradient(series, model, probs)
         means = means - (model.means - centres) / widths**2
         return np.concatenate([means.ravel(), exit_prob, entry_prob, noise])
-    tried, sums, squares = emissions.cell_moments(series, expected.state_probs)
+    tried, sums, squares = fast(emissions.sum_moments)(series, probs)
     if model.family == BINARY:
         means = sums - tried * model.means + emissions.PSEUDO_COUNT * (centres - model.means)
         return np.concatenate([means.ravel(), exit_prob, entry_prob])
@@ -156,8 +129,8 @@ def diagonal_information(series: Series, model: Model) -> np.ndarray:
     return np.concatenate([means.ravel(), exit_prob, entry_prob, *noise])
 
 
-def sample_models(series: Series, model: Model, count: int, seed: int = 0, tick: Tick = no_tick) -> Samples:
-    """Return models sampled from the normal posterior around the top of the likelihood.
+def sample_models(series: Series, model: Model, count: int, seed: int = 0, tick: Tick = no_tick) -> Model:
+    """Return models sampled from the normal posterior around the top of the likelihood, as one whose arrays begin with an axis of samples.
 
     They are spread wider where there are many states, and where the state of a row is hard to tell.
     """
@@ -167,11 +140,11 @@ def sample_models(series: Series, model: Model, count: int, seed: int = 0, tick:
     random = np.random.default_rng([seed, 2])
     vectors = random.multivariate_normal(to_vector(model), spread, count, method="cholesky")
     models = [from_vector(model, point) for point in vectors]
-    return Samples(
-        np.stack([model.means for model in models]),
-        np.stack([model.exit_prob for model in models]),
-        np.stack([model.entry_prob for model in models]),
-        np.stack([model.noise for model in models]),
+    return model._replace(
+        means=np.stack([each.means for each in models]),
+        exit_prob=np.stack([each.exit_prob for each in models]),
+        entry_prob=np.stack([each.entry_prob for each in models]),
+        noise=np.stack([each.noise for each in models]),
     )
 
 
@@ -196,27 +169,26 @@ def credible_interval(samples: np.ndarray, coverage: float = COVERAGE) -> tuple[
     return np.asarray(low), np.asarray(high)
 
 
-def state_table(log: Log, model: Model, samples: Samples, means: np.ndarray) -> pd.DataFrame:
+def state_table(log: Log, model: Model, samples: Model, means: np.ndarray) -> pd.DataFrame:
     """Return a row per state and arm; `means` are the sampled means in the unit of rewards."""
     low, high = credible_interval(means)
     dwell_low, dwell_high = credible_interval(samples.dwell)
-    rows = []
-    for state in range(model.num_states):
-        for arm, name in enumerate(log.arms):
-            rows.append(
-                {
-                    "state": state,
-                    "share": float(model.shares[state]),
-                    "dwell": float(model.dwell[state]),
-                    "dwell_low": float(dwell_low[state]),
-                    "dwell_high": float(dwell_high[state]),
-                    "arm": name,
-                    "mean": float(model.means[state, arm]),
-                    "low": float(low[state, arm]),
-                    "high": float(high[state, arm]),
-                    "tried": float(model.tried[state, arm]),
-                }
-            )
+    rows = [
+        {
+            "state": state,
+            "share": float(model.shares[state]),
+            "dwell": float(model.dwell[state]),
+            "dwell_low": float(dwell_low[state]),
+            "dwell_high": float(dwell_high[state]),
+            "arm": name,
+            "mean": float(model.means[state, arm]),
+            "low": float(low[state, arm]),
+            "high": float(high[state, arm]),
+            "tried": float(model.tried[state, arm]),
+        }
+        for state in range(model.num_states)
+        for arm, name in enumerate(log.arms)
+    ]
     return pd.DataFrame(rows)
 
 

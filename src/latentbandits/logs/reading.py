@@ -2,25 +2,20 @@
 
 import csv
 import importlib
-import json
 import re
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from latentbandits import dsjson
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import InvalidValueError, nearest
 
 OWNER = "log"
-RULE = (
-    "the path of a .csv, .parquet or .jsonl file (or .dsjson of Vowpal Wabbit), a data frame of pandas, polars or Arrow, "
-    "or the feedback of Open Bandit Pipeline"
-)
+RULE = "the path of a .csv or .parquet file, a data frame of pandas, polars or Arrow, or a dict of columns"
 SEPARATORS = ",;\t"  # the first of those that are equally frequent in the first line
 DECIMAL = re.compile(r"\d,\d")  # a comma in a number, where commas do not separate
 FIRST = 100  # lines in which it is looked for
@@ -38,7 +33,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
         "at", "time", "timestamp", "ts", "datetime", "date", "created_at", "when", "decided_at", "round", "step", "t",
     ),
     "subject": ("subject",),
-    "propensity": ("propensity", "probability", "pscore", "prob", "action_prob", "_label_probability", "p"),
+    "propensity": ("propensity", "probability", "pscore", "prob", "action_prob", "p"),
 }  # fmt: skip
 NEEDED = ("arm", "reward")
 MOST_ARMS = 1000
@@ -47,140 +42,118 @@ SECONDS = (6.3e8, 4.1e9)
 TRUE = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
-class Table(NamedTuple):
-    """Columns, and where their rows stand.
+class Bad(NamedTuple):
+    """Rows that could not be used for one reason: why, how many, and on which lines (the first of them)."""
+
+    reason: str
+    rows: int
+    lines: tuple[int, ...]
+
+    def __str__(self) -> str:
+        lines = ", ".join(f"{line:,}" for line in self.lines)
+        more = ", ..." if self.rows > len(self.lines) else ""
+        return f"{self.reason} ({self.rows:,}; line{'s' if self.rows > 1 else ''} {lines}{more})"
+
+
+class Table:
+    """Columns, and the rows that cannot be used.
 
     Attributes
     ----------
     columns : name -> array, all of one length
     lines : int array, the line of every row in its file, or its number from 1
-    refused : line -> why it could not be read at all
     source : where it comes from, for people
+    reasons : why some lines cannot be used -> these lines, be they rows or not
+    bad : bool array, the rows among them
     """
 
-    columns: Mapping[str, np.ndarray]
-    lines: np.ndarray
-    refused: Mapping[int, str]
-    source: str
+    def __init__(
+        self, columns: Mapping[str, np.ndarray], lines: np.ndarray, source: str, reasons: dict[str, list[int]]
+    ) -> None:
+        self.columns, self.lines, self.source, self.reasons = columns, lines, source, reasons
+        self.bad = np.zeros(len(lines), bool)
+
+    def mark(self, rows: np.ndarray, reason: str) -> None:
+        """Mark rows, a bool array, as bad for a reason; the first reason counts."""
+        fresh = rows & ~self.bad
+        if fresh.any():
+            self.bad |= fresh
+            self.reasons.setdefault(reason, []).extend(self.lines[fresh].tolist())
+
+    def summary(self) -> tuple[Bad, ...]:
+        """Return the reasons, the most frequent first."""
+        order = sorted(self.reasons.items(), key=lambda item: -len(item[1]))
+        return tuple(Bad(reason, len(lines), tuple(lines[:5])) for reason, lines in order)
 
 
 def read_table(source: object) -> Table:
     """Return the columns of a file, a frame or a mapping, or refuse it."""
-    if isinstance(source, str | Path):
-        return _read_file(Path(source))
     if isinstance(source, Mapping):
-        return _read_feedback(source)
-    return _read_frame(source, "data frame")
-
-
-def _read_file(path: Path) -> Table:
-    readers = {".csv": _read_csv, ".parquet": _read_parquet, ".jsonl": _read_lines, dsjson.ENDING: _read_lines}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise InvalidValueError(OWNER, "file", str(path), RULE)
+        return _from_mapping(source)
+    if not isinstance(source, str | Path):
+        return _from_frame(source, "data frame")
+    path = Path(source)
     try:
-        return reader(path)
+        match path.suffix.lower():
+            case ".csv":
+                return _from_csv(path)
+            case ".parquet":
+                importlib.import_module("pyarrow")  # so that it is named if it is missing
+                return _from_frame(pd.read_parquet(path), str(path))
     except InvalidValueError:
         raise
     except OSError as error:
         reason = error.strerror or str(error)
     except ValueError as error:
         reason = " ".join(str(error).split())[:80]
+    else:
+        raise InvalidValueError(OWNER, "file", str(path), RULE)
     raise InvalidValueError(OWNER, "file", str(path), f"a log that can be read ({reason[:1].lower()}{reason[1:]})")
 
 
-def _read_parquet(path: Path) -> Table:
-    importlib.import_module("pyarrow")  # so that it is named if it is missing
-    return _read_frame(pd.read_parquet(path), str(path))
-
-
-def _read_csv(path: Path) -> Table:
+def _from_csv(path: Path) -> Table:
     """Read a file with a line of names and a line per row; lines with too many cells are refused by number."""
-    decimal = "."
     with open(path, encoding="utf-8-sig") as file:
         first = file.readline().rstrip("\r\n")
         separator = max(SEPARATORS, key=first.count)
-        if separator != "," and any(DECIMAL.search(line) for line in islice(file, FIRST)):
-            decimal = ","
+        commas = separator != "," and any(DECIMAL.search(line) for line in islice(file, FIRST))
     names = first.split(separator)
-    if not any(names) or any(_is_number(name) for name in names):
+    if not any(names) or pd.to_numeric(pd.Series(names), errors="coerce").notna().any():
         raise InvalidValueError(OWNER, "first line", ",".join(names)[:80], "the names of the columns", f" of {path}")
     if len(set(names)) < len(names):
         raise InvalidValueError(OWNER, "first line", ",".join(names)[:80], "names that all differ", f" of {path}")
+    form = {"low_memory": False, "index_col": False, "skip_blank_lines": False, "encoding": "utf-8-sig"}
     try:
-        frame = pd.read_csv(
-            path,
-            sep=separator,
-            decimal=decimal,
-            low_memory=False,
-            index_col=False,
-            skip_blank_lines=False,
-            encoding="utf-8-sig",
-        )
-        return _read_frame(frame, str(path), np.arange(2, len(frame) + 2))
+        frame = pd.read_csv(path, sep=separator, decimal="," if commas else ".", **form)
+        return _from_frame(frame, str(path), np.arange(2, len(frame) + 2))
     except pd.errors.ParserError:  # some line has too many cells: read them one by one
         with open(path, encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=separator)
             next(reader)
             rows = [(reader.line_num, row) for row in reader]
-        good = [(line, row) for line, row in rows if len(row) == len(names)]
-        refused = {line: f"{len(row)} cells instead of {len(names)}" for line, row in rows if len(row) != len(names)}
-        frame = pd.DataFrame([row for _, row in good], columns=names)
-        return _read_frame(frame, str(path), np.array([line for line, _ in good], dtype=np.int64), refused)
+        wide = len(names)
+        refused: dict[str, list[int]] = {}
+        for line, row in rows:
+            if len(row) != wide:
+                refused.setdefault(f"{len(row)} cells instead of {wide}", []).append(line)
+        frame = pd.DataFrame([row for _, row in rows if len(row) == wide], columns=names)
+        lines = np.array([line for line, row in rows if len(row) == wide], dtype=np.int64)
+        return _from_frame(frame, str(path), lines, refused)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _from_mapping(source: Mapping[str, Any]) -> Table:
+    """Read a dict of columns, such as the feedback of Open Bandit Pipeline, whose `context` becomes context_0, context_1 and so on."""
+    columns = {str(name): np.asarray(column) for name, column in source.items() if np.ndim(column) == 1}
+    context = np.asarray(source["context"]) if np.ndim(source.get("context")) == 2 else np.zeros((0, 0))
+    columns |= {f"context_{number}": column for number, column in enumerate(context.T)}
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1:
+        raise InvalidValueError(OWNER, "lengths of the columns", sorted(lengths), "one length for all")
+    return Table(columns, np.arange(1, lengths.pop() + 1), "columns", {})
 
 
-def _read_lines(path: Path) -> Table:
-    """Read a file with a JSON object per line: plain rows, or Vowpal Wabbit's decisions."""
-    rows, lines = [], []
-    refused: dict[int, str] = {}
-    with open(path, encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError:
-                refused[number] = "no JSON"
-                continue
-            if isinstance(row, dict) and "_label_cost" in row:
-                row = dsjson.decision(row)
-            if isinstance(row, dict):
-                rows.append(row)
-                lines.append(number)
-            else:
-                refused[number] = row if isinstance(row, str) else "no JSON object"
-    return _read_frame(pd.DataFrame(rows), str(path), np.array(lines, dtype=np.int64), refused)
-
-
-def _read_feedback(source: Mapping[str, object]) -> Table:
-    """Read what Open Bandit Pipeline calls feedback: a dict of arrays with one number per round."""
-    if not {"action", "reward"} <= set(source):
-        raise InvalidValueError(
-            OWNER, "source", sorted(map(str, source))[:8], f"{RULE} (a dict with action, reward and pscore)"
-        )
-    columns = {"arm": np.asarray(source["action"]), "reward": np.asarray(source["reward"])}
-    rows = len(columns["arm"])
-    if source.get("pscore") is not None:
-        columns["propensity"] = np.asarray(source["pscore"])
-    context = np.asarray(source["context"]) if source.get("context") is not None else np.zeros((rows, 0))
-    for number in range(context.shape[1] if context.ndim == 2 else 0):
-        columns[f"context_{number}"] = context[:, number]
-    for name, column in columns.items():
-        if column.shape != (rows,):
-            raise InvalidValueError(OWNER, name, column.shape, f"({rows},), a number per round", ".shape")
-    return Table(columns, np.arange(1, rows + 1), {}, "Open Bandit Pipeline feedback")
-
-
-def _read_frame(
-    source: object, name: str, lines: np.ndarray | None = None, refused: Mapping[int, str] | None = None
+def _from_frame(
+    source: object, name: str, lines: np.ndarray | None = None, refused: dict[str, list[int]] | None = None
 ) -> Table:
     """Read a frame of pandas, polars or Arrow."""
     import narwhals as nw
@@ -196,7 +169,7 @@ def _read_frame(
         zoned = isinstance(column.dtype, nw.Datetime) and column.dtype.time_zone is not None
         plain = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if zoned else column
         columns[str(column.name).strip()] = plain.to_numpy()
-    return Table(columns, np.arange(1, len(frame) + 1) if lines is None else lines, refused or {}, name)
+    return Table(columns, np.arange(1, len(frame) + 1) if lines is None else lines, name, refused or {})
 
 
 def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -215,8 +188,7 @@ def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[
         if role in chosen:
             continue
         lower = {name.lower(): name for name in reversed(columns) if name not in chosen.values()}
-        similar = [column for column in lower.values() if role == _guess_role(column)]
-        match = next((lower[name] for name in names if name in lower), similar[0] if len(similar) == 1 else None)
+        match = next((lower[name] for name in names if name in lower), None)
         if match is not None:
             chosen[role] = match
             guessed.append(role)
@@ -227,53 +199,7 @@ def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[
     return {role: chosen[role] for role in USUAL if role in chosen}, tuple(guessed)
 
 
-def _guess_role(column: str) -> str | None:
-    """Return what a name of several words says that a column is: by its last word (`click_value`), else by its first (`banner_id`)."""
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column).lower())
-    for word in (words[-1], words[0]) if len(words) > 1 else ():
-        for role, usual in USUAL.items():
-            if len(word) > 1 and word in usual:
-                return role
-    return None
-
-
-class Bad(NamedTuple):
-    """Rows that could not be used for one reason: why, how many, and on which lines (the first of them)."""
-
-    reason: str
-    rows: int
-    lines: tuple[int, ...]
-
-    def __str__(self) -> str:
-        lines = ", ".join(f"{line:,}" for line in self.lines)
-        more = ", ..." if self.rows > len(self.lines) else ""
-        return f"{self.reason} ({self.rows:,}; line{'s' if self.rows > 1 else ''} {lines}{more})"
-
-
-class Faults:
-    """The rows that cannot be used, and why: the first reason counts."""
-
-    def __init__(self, table: Table) -> None:
-        self.bad = np.zeros(len(table.lines), bool)
-        self._table_lines = table.lines
-        self._lines: dict[str, list[int]] = {}
-        for line, reason in table.refused.items():
-            self._lines.setdefault(reason, []).append(line)
-
-    def add(self, rows: np.ndarray, reason: str) -> None:
-        """Mark rows, a bool array, as bad for a reason."""
-        fresh = rows & ~self.bad
-        if fresh.any():
-            self.bad |= fresh
-            self._lines.setdefault(reason, []).extend(self._table_lines[fresh].tolist())
-
-    def summary(self) -> tuple[Bad, ...]:
-        """Return the reasons, the most frequent first."""
-        order = sorted(self._lines.items(), key=lambda item: -len(item[1]))
-        return tuple(Bad(reason, len(lines), tuple(lines[:5])) for reason, lines in order)
-
-
-def parse_numbers(cells: np.ndarray, role: str, faults: Faults) -> np.ndarray:
+def parse_numbers(cells: np.ndarray, role: str, table: Table) -> np.ndarray:
     """Return cells as numbers; what is empty or no finite number is a fault."""
     if cells.dtype.kind in "USO":
         column = pd.Series(cells)
@@ -285,13 +211,13 @@ def parse_numbers(cells: np.ndarray, role: str, faults: Faults) -> np.ndarray:
         numbers = cells.astype(float)
         empty = np.isnan(numbers)
     late = " yet (late or lost)" if role == "reward" else ""
-    faults.add(empty, f"no {role}{late}")
+    table.mark(empty, f"no {role}{late}")
     with np.errstate(invalid="ignore"):
-        faults.add(~(np.abs(numbers) <= LARGEST_REWARD), f"a {role} that is no finite number")
+        table.mark(~(np.abs(numbers) <= LARGEST_REWARD), f"a {role} that is no finite number")
     return np.asarray(numbers)
 
 
-def parse_arms(cells: np.ndarray, faults: Faults) -> tuple[np.ndarray, tuple[int | str, ...]]:
+def parse_arms(cells: np.ndarray, table: Table) -> tuple[np.ndarray, tuple[int | str, ...]]:
     """Return the number of every row's arm, and the names of the arms in order; empty cells are faults."""
     codes, distinct = pd.factorize(pd.Series(cells))
     names = [_arm_name(cell) for cell in distinct]
@@ -303,7 +229,7 @@ def parse_arms(cells: np.ndarray, faults: Faults) -> tuple[np.ndarray, tuple[int
     places: dict[int | str | None, int] = {name: place for place, name in enumerate(arms)}
     place = np.array([*(places.get(name, -1) for name in names), -1], dtype=np.int64)  # the last is for empty cells
     played = place[codes]
-    faults.add(played < 0, "no arm")
+    table.mark(played < 0, "no arm")
     return played, tuple(arms)
 
 
@@ -316,16 +242,16 @@ def _arm_name(cell: object) -> int | str | None:
     return str(cell).strip() or None
 
 
-def parse_times(cells: np.ndarray, faults: Faults) -> np.ndarray:
+def parse_times(cells: np.ndarray, table: Table) -> np.ndarray:
     """Return cells as moments: dates if they are any, or numbers of seconds since 1970; else plain numbers, such as rounds."""
     if cells.dtype.kind == "M":
-        faults.add(np.isnat(cells), "no time")
+        table.mark(np.isnat(cells), "no time")
         return cells.astype("datetime64[us]")
     column = pd.Series(cells)
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     finite = np.isfinite(numbers)
     if finite.mean() > 0.5:
-        faults.add(~finite, "no time")
+        table.mark(~finite, "no time")
         usual = float(np.nanmedian(np.abs(numbers)))
         numbers = np.where(finite, numbers, 0.0)
         for power in (0, 3, 6, 9):
@@ -336,5 +262,5 @@ def parse_times(cells: np.ndarray, faults: Faults) -> np.ndarray:
     dates = pd.to_datetime(text, errors="coerce", utc=True, format="ISO8601")
     if dates.isna().mean() > 0.5:
         dates = pd.to_datetime(text, errors="coerce", utc=True, format="mixed")
-    faults.add(dates.isna().to_numpy(), "a time that cannot be read")
+    table.mark(dates.isna().to_numpy(), "a time that cannot be read")
     return np.asarray(dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]"))

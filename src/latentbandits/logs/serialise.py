@@ -1,6 +1,8 @@
-"""A diagnosis as plain values for JSON, and as one .npz file: the log, the fit, and what it leaves open."""
+"""A diagnosis as plain values for JSON, and as one .npz file: arrays, and one JSON document that says where they belong."""
 
+import dataclasses
 import json
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -8,25 +10,28 @@ from typing import Any
 import numpy as np
 
 from latentbandits.advice.result import records
-from latentbandits.logs.conclusion import conclude
+from latentbandits.logs.conclusion import Conclusion
 from latentbandits.logs.diagnose import fill_table
 from latentbandits.logs.diagnosis import Diagnosis
 from latentbandits.logs.hmm import Model
-from latentbandits.logs.hypotheses import Hypothesis
+from latentbandits.logs.hypothesis import Hypothesis
 from latentbandits.logs.log import Log
-from latentbandits.logs.posterior import Samples, arm_table
+from latentbandits.logs.posterior import arm_table
 from latentbandits.logs.reading import Bad
 from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
 from latentbandits.logs.text import list_next_steps
-from latentbandits.logs.worlds import FittedChanges, FittedDrift, FittedRegimes, FittedWorld
+from latentbandits.logs.worlds import FittedChanges, FittedDrift, FittedRegimes
 from latentbandits.settings import InvalidValueError
 
 MOST_CHANGES = 1000  # that are listed
 FORMAT, VERSION = "latentbandits diagnosis", 1
 RULE = "a diagnosis, as `latentbandits diagnose` writes it"
-WORLDS = {kind.__name__: kind for kind in (FittedRegimes, FittedDrift, FittedChanges)}
-STORED = Hypothesis._fields.index("detail")  # fields of a hypothesis that a file has: those before what was fitted
+RECORDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (Bad, Conclusion, Covariate, FittedChanges, FittedDrift, FittedRegimes, Hypothesis, Log, Model, Series)
+}
+MADE_AGAIN = ("table", "comparison")  # fields of a diagnosis that no file has
 
 
 def to_values(d: Diagnosis) -> dict[str, object]:
@@ -67,50 +72,46 @@ def to_values(d: Diagnosis) -> dict[str, object]:
     }
 
 
+def encode(value: object, arrays: dict[int, np.ndarray]) -> object:
+    """Return a value as JSON knows it; arrays are put aside, each once."""
+    if isinstance(value, np.ndarray):
+        arrays.setdefault(id(value), value)
+        return {"array": list(arrays).index(id(value))}
+    fields: Mapping[str, object] | None = None
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        fields = value._asdict()
+    elif dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if fields is not None:
+        return {"record": type(value).__name__, "fields": {name: encode(fields[name], arrays) for name in fields}}
+    if isinstance(value, Mapping):
+        return {"items": [[key, encode(entry, arrays)] for key, entry in value.items()]}
+    if isinstance(value, list | tuple):
+        return [encode(entry, arrays) for entry in value]
+    return value
+
+
+def decode(value: Any, arrays: Sequence[np.ndarray]) -> Any:
+    """Return what `encode` was given; lists come back as tuples."""
+    if isinstance(value, list):
+        return tuple(decode(entry, arrays) for entry in value)
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]]
+    if "items" in value:
+        return {key: decode(entry, arrays) for key, entry in value["items"]}
+    return RECORDS[value["record"]](**{name: decode(entry, arrays) for name, entry in value["fields"].items()})
+
+
 def to_npz(d: Diagnosis) -> bytes:
-    """Return the content of a file: arrays, and one JSON document about them."""
-    log = d.log
-    groups: dict[str, dict[str, Any]] = {
-        "log": {
-            "played": log.played,
-            "rewards": log.rewards,
-            "times": log.times,
-            "subjects": log.subjects,
-            "propensities": log.propensities,
-            "gaps": log.gaps,
-        },
-        "context": dict(log.context),
-        "series": d.series._asdict(),
-        "fit": {} if d.fit is None else d.fit._asdict(),
-        "samples": {} if d.samples is None else d.samples._asdict(),
-        **{f"worlds/{kind}": {**vars(world), "class": type(world).__name__} for kind, world in d.worlds.items()},
-    }
-    arrays = {"offsets": d.offsets}
-    plain: dict[str, dict[str, object]] = {}
-    for group, fields in groups.items():
-        arrays |= {f"{group}/{name}": value for name, value in fields.items() if isinstance(value, np.ndarray)}
-        plain[group] = {name: value for name, value in fields.items() if not isinstance(value, np.ndarray)}
-    about = {
-        "format": FORMAT,
-        "version": VERSION,
-        "plain": plain,
-        "arms": list(log.arms),
-        "columns": dict(log.columns),
-        "guessed": list(log.guessed),
-        "bad": log.bad,
-        "sorted": log.sorted,
-        "source": log.source,
-        "hypotheses": [h[:STORED] for h in d.hypotheses],
-        "scores": {str(states): score for states, score in d.scores.items()},
-        "calendar": d.calendar,
-        "covariates": d.covariates,
-        "worlds": list(d.worlds),
-        "flags": list(d.flags),
-        "seed": d.seed,
-    }
+    """Return the content of a file."""
+    arrays: dict[int, np.ndarray] = {}
+    names = [field.name for field in dataclasses.fields(d) if field.name not in MADE_AGAIN]
+    fields = {name: encode(getattr(d, name), arrays) for name in names}
+    about = json.dumps({"format": FORMAT, "version": VERSION, "fields": fields}).encode()
     content = BytesIO()
-    arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
-    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(content, *arrays.values(), about=np.frombuffer(about, np.uint8))
     return content.getvalue()
 
 
@@ -118,53 +119,14 @@ def from_npz(path: Path) -> Diagnosis:
     """Return the diagnosis in a file, or refuse it."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
-        about = json.loads(arrays.pop("about").tobytes())
+            about = json.loads(file["about"].tobytes())
+            arrays = [file[f"arr_{number}"] for number in range(len(file.files) - 1)]
     except OSError as error:
-        raise InvalidValueError(
-            "diagnosis", "file", str(path), f"{RULE} ({(error.strerror or str(error)).lower()})"
-        ) from None
+        reason = (error.strerror or str(error)).lower()
+        raise InvalidValueError("diagnosis", "file", str(path), f"{RULE} ({reason})") from None
     except (ValueError, KeyError):
         raise InvalidValueError("diagnosis", "file", str(path), f"{RULE} (it is no such file)") from None
     if about.get("format") != FORMAT or about.get("version") != VERSION:
         raise InvalidValueError("diagnosis", "file", str(path), f"{RULE}, version {VERSION}")
-
-    def group(name: str) -> dict[str, Any]:
-        start = f"{name}/"
-        own = {key.removeprefix(start): value for key, value in arrays.items() if key.startswith(start)}
-        return {**own, **about["plain"][name]}
-
-    def world(kind: str) -> FittedWorld:
-        fields = group(f"worlds/{kind}")
-        return WORLDS[fields.pop("class")](**fields)
-
-    fit = group("fit")
-    hypotheses = tuple(Hypothesis(*fields) for fields in about["hypotheses"])
-    log = Log(
-        tuple(about["arms"]),
-        **group("log"),
-        context=group("context"),
-        columns=about["columns"],
-        guessed=tuple(about["guessed"]),
-        bad=tuple(Bad(reason, count, tuple(lines)) for reason, count, lines in about["bad"]),
-        sorted=about["sorted"],
-        source=about["source"],
-    )
-    return fill_table(
-        Diagnosis(
-            arm_table(log),
-            log,
-            hypotheses,
-            conclude(hypotheses),
-            Model(**fit) if fit else None,
-            Samples(**group("samples")) if fit else None,
-            Series(**group("series")),
-            arrays["offsets"],
-            {int(states): score for states, score in about["scores"].items()},
-            None if about["calendar"] is None else tuple(about["calendar"]),
-            tuple(Covariate(*fields) for fields in about["covariates"]),
-            {kind: world(kind) for kind in about["worlds"]},
-            tuple(about["flags"]),
-            about["seed"],
-        )
-    )
+    fields = {name: decode(value, arrays) for name, value in about["fields"].items()}
+    return fill_table(Diagnosis(arm_table(fields["log"]), **fields))

@@ -23,6 +23,7 @@ MEDIAN_DIFFERENCE = 0.9539
 FEWEST_PAIRS = 20
 # A clipped reward is no further than this many times the noise from the median of those of its arm around it
 CLIPPED, AROUND = 4.0, 15
+HIDDEN = "Did whoever chose the arms see something that is not in the log? Then the means of its states are off."
 
 
 class Series(NamedTuple):
@@ -148,6 +149,11 @@ class Series(NamedTuple):
             values[rows] = ndtri((rankdata(self.values[rows]) - 0.5) / max(len(rows), 1))
         return self._replace(values=values)
 
+    @property
+    def one_hot(self) -> np.ndarray:
+        """A column per arm, 1 where it was played."""
+        return np.asarray(np.eye(self.width)[self.arms])
+
     def select(self, rows: slice) -> Self:
         """Return some rows."""
         return self._replace(
@@ -158,8 +164,10 @@ class Series(NamedTuple):
         )
 
     def subtract(self, offsets: np.ndarray) -> Self:
-        """Return the same rows with something taken out of the values."""
-        return self._replace(values=self.values - offsets)
+        """Return what is left when offsets are taken out of the values, or added to the log-odds of rewards of 0 and 1."""
+        if not self.binary:
+            return self._replace(values=self.values - offsets)
+        return self._replace(logit_offset=offsets + self.logit_offset if len(self.logit_offset) else offsets)
 
 
 def arm_noise(arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: int) -> np.ndarray:
@@ -196,10 +204,8 @@ def check_log(log: Log) -> None:
     if tried[tried >= RARE].sum() < 0.5 * len(log):
         rule = f"few enough for most rows to be of arms with at least {RARE} rewards (is this the column of the arm?)"
         raise InvalidValueError(OWNER, "arms", len(log.arms), rule)
-    first = np.array([np.flatnonzero(log.played == arm)[0] for arm in range(len(log.arms))])
-    last = np.array([np.flatnonzero(log.played == arm)[-1] for arm in range(len(log.arms))])
-    order = np.argsort(first)
-    if all(last[earlier] < first[later] for earlier, later in pairwise(order)):
+    ends = sorted(tuple(np.flatnonzero(log.played == arm)[[0, -1]]) for arm in range(len(log.arms)))
+    if all(earlier[1] < later[0] for earlier, later in pairwise(ends)):
         rule = "played in turns: here each arm ends before the next begins, so that time and arm cannot be told apart"
         raise InvalidValueError(OWNER, "arms", list(log.arms), rule)
     values, counts = np.unique(log.rewards, return_counts=True)
@@ -220,16 +226,11 @@ def check_log(log: Log) -> None:
 def list_flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:
     """Return what a reader should know, as sentences."""
     sentences = []
-    if log.bad:
-        sentences.append(f"{log.left_out:,} rows could not be used.")
-    if not log.sorted:
-        sentences.append("The rows were not in order of time; they were sorted.")
     tried = np.bincount(log.played, minlength=len(log.arms))
     rare = [str(name) for name, rows in zip(log.arms, tried, strict=True) if rows < RARE]
     if rare:
-        sentences.append(
-            f"Fewer than {RARE} rewards of {', '.join(rare)}: nothing can be said of {'it' if len(rare) == 1 else 'them'}."
-        )
+        them = "it" if len(rare) == 1 else "them"
+        sentences.append(f"Fewer than {RARE} rewards of {', '.join(rare)}: nothing can be said of {them}.")
     if not binary and noise.max() > UNEVEN * noise.min():
         low, high = str(log.arms[int(noise.argmin())]), str(log.arms[int(noise.argmax())])
         sentences.append(f"The arms differ in noise: {high} has {noise.max() / noise.min():.1f} times that of {low}.")
@@ -241,7 +242,4 @@ def list_flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:
     if paused:
         many = f"{paused:,} pauses: over each of them" if paused > 1 else "A pause: over it"
         sentences.append(f"{many} the state may have changed unseen.")
-    sentences.append(
-        "Did whoever chose the arms see something that is not in the log? Then the means of its states are off."
-    )
-    return sentences
+    return [*sentences, HIDDEN]

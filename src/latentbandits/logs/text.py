@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latentbandits.logs.changes import CHANGES
 from latentbandits.logs.conclusion import UNDECIDED
-from latentbandits.logs.hypotheses import CHANGES, NOTHING, REGIMES
+from latentbandits.logs.hypotheses import KINDS
+from latentbandits.logs.regimes import REGIMES
 from latentbandits.presentation.numbers import aligned, figure, percent, short, span
 
 if TYPE_CHECKING:
@@ -15,15 +17,6 @@ FEW_PLAYS = 0.05  # share of rows below which an arm is hardly tried
 ALIKE = 0.45  # spread of the lengths of segments over their mean, below which they are alike; 1 for a chain, about 0.3 for a calendar
 SHORT, MUCH = 10, 0.2  # rounds of a state, and the share of time, from which on it is said
 SEGMENTS = 12  # at least, before that can be said
-NAMES = {
-    NOTHING: "nothing changes",
-    "autocorrelation": "autocorrelated noise, all arms alike",
-    "drift": "drift, every arm its own",
-    CHANGES: "abrupt changes that never return",
-    "volatility": "only the volatility changes",
-    "calendar": "the calendar",
-    REGIMES: "regimes",
-}
 
 
 def describe(name: str) -> str:
@@ -35,8 +28,7 @@ def describe(name: str) -> str:
     >>> describe("calendar and drift")
     'the calendar, and drift, every arm its own'
     """
-    parts = name.split(" and ")
-    return ", and ".join(NAMES[part] for part in parts)
+    return ", and ".join(KINDS[kind].phrase for kind in name.split(" and "))
 
 
 def first_sentence(d: "Diagnosis") -> str:
@@ -81,31 +73,21 @@ def list_next_steps(d: "Diagnosis") -> list[str]:
     return steps
 
 
-def looks_like_calendar(d: "Diagnosis") -> str | None:
-    """Return a warning if the segments of the timeline are alike in length, as those of a calendar are."""
-    lengths = np.diff(np.append(0, np.append(d.changes["row"].to_numpy(), len(d.log))))[1:-1]
-    if not d.regimes or len(lengths) < SEGMENTS or lengths.std() > ALIKE * lengths.mean():
-        return None
-    return f"The stretches between changes are alike in length (about {lengths.mean():,.0f} rows): it looks like a calendar of its own."
-
-
-def short_lived(d: "Diagnosis") -> str | None:
-    """Return a warning if much of the time is spent in states that last a few rounds only."""
-    if not d.regimes or d.model is None:
-        return None
-    share = float(d.model.shares[d.model.dwell < SHORT].sum())
-    if share < MUCH:
-        return None
-    return (
-        f"{percent(share)} of the time is spent in states that last fewer than {SHORT} rounds: something that varies continuously, or "
-        "noise of an unusual shape, may be behind them, and no policy can follow them."
-    )
-
-
 def list_remarks(d: "Diagnosis") -> list[str]:
-    """Return what a reader should know."""
-    warnings = [looks_like_calendar(d), short_lived(d)]
-    return [*(warning for warning in warnings if warning), *d.flags]
+    """Return what a reader should know: of segments as long as each other, of states that last a few rounds only, and of the log."""
+    remarks = []
+    lengths = np.diff(np.append(0, np.append(d.changes["row"].to_numpy(), len(d.log))))[1:-1]
+    if d.regimes and len(lengths) >= SEGMENTS and lengths.std() <= ALIKE * lengths.mean():
+        remarks.append(
+            f"The stretches between changes are alike in length (about {lengths.mean():,.0f} rows): it looks like a calendar of its own."
+        )
+    share = float(d.model.shares[d.model.dwell < SHORT].sum()) if d.regimes and d.model is not None else 0.0
+    if share >= MUCH:
+        remarks.append(
+            f"{percent(share)} of the time is spent in states that last fewer than {SHORT} rounds: something that varies continuously, or "
+            "noise of an unusual shape, may be behind them, and no policy can follow them."
+        )
+    return [*remarks, *d.flags]
 
 
 def cell(mean: float, low: float, high: float, tried: float) -> str:
@@ -146,11 +128,8 @@ def covariate_lines(d: "Diagnosis") -> list[str]:
             f"The calendar ({words}) explains {percent(share, digits=1)} of the variance around the arms' means."
         )
     for covariate in d.covariates:
-        used = (
-            "was taken out" + (", for every arm its own effect" if covariate.per_arm else "")
-            if covariate.used
-            else "is no more than chance and was left in"
-        )
+        own = ", for every arm its own effect" if covariate.per_arm else ""
+        used = f"was taken out{own}" if covariate.used else "is no more than chance and was left in"
         lines.append(f"{covariate.name} explains {percent(covariate.share, digits=1)} and {used}.")
     return lines
 
@@ -160,10 +139,9 @@ def money_lines(d: "Diagnosis") -> list[str]:
     if not d.regimes:
         return []
     lost, low, high = d.regret
-    rounds = len(d.log)
     gained, least, most = d.gain
     return [
-        f"The old rule lost {figure(lost)} ({span(low, high)}) in {rounds:,} rows against the best arm of every state.",
+        f"The old rule lost {figure(lost)} ({span(low, high)}) in {len(d.log):,} rows against the best arm of every state.",
         f"Following the states earns at most {figure(gained)} ({span(least, most)}) more per round than the best single arm.",
     ]
 

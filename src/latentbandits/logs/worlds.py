@@ -4,9 +4,7 @@ Every draw is another model that the log leaves open, so what varies from draw t
 between the arms can be scaled, to see what would follow if they were otherwise.
 """
 
-import dataclasses
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,27 +16,26 @@ from latentbandits.random import Purpose, stream
 from latentbandits.worlds.hidden_markov import walk
 
 ALIKE = 1.25  # the noise of arms that differ by no more is one noise, for the limit
-BINARY, NORMAL = "bernoulli", "gaussian"
 Chain = tuple[np.ndarray, np.ndarray, np.ndarray]  # transition, means and start: what an oracle is given
 Path = tuple[np.ndarray, np.ndarray, Chain | None]  # states, means and the chain, if there is one
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FittedWorld:
     """What all fitted worlds have in common: rewards around means.
 
     Attributes
     ----------
     noise : array (arms,), standard deviation of a reward of every arm
-    rewards : "gaussian" or "bernoulli"
+    binary : whether rewards are 0 and 1
     components : array (components, 3), see `latentbandits.logs.hmm.Model`; empty for normal noise
     ar_coef : share of the noise that is left in the next round
     scale_dwell, scale_noise, scale_gaps : what dwell, noise, and the distances of the means from those of their state are multiplied by
     """
 
     noise: np.ndarray
-    rewards: str
-    components: np.ndarray
+    binary: bool = False
+    components: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     ar_coef: float = 0.0
     scale_dwell: float = 1.0
     scale_noise: float = 1.0
@@ -48,10 +45,6 @@ class FittedWorld:
     def arms(self) -> int:
         """Number of arms."""
         return len(self.noise)
-
-    def scale(self, **scales: float) -> Self:
-        """Return the same world with other scales."""
-        return dataclasses.replace(self, **scales)  # type: ignore[arg-type]
 
     def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return states (rounds,), means (rounds, arms) and what an oracle is given, None if nothing."""
@@ -63,9 +56,8 @@ class FittedWorld:
         truth = None
         plain = len(self.components) == 0 and self.ar_coef == 0.0
         if chain is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
-            deviation = 1.0 if self.rewards == BINARY else self.scale_noise * float(self.noise.mean())
-            transition, matrix, start = chain
-            truth = Truth(transition, matrix, start, np.full(groups, deviation), self.rewards)
+            deviation = 1.0 if self.binary else self.scale_noise * float(self.noise.mean())
+            truth = Truth(*chain, np.full(groups, deviation), "bernoulli" if self.binary else "gaussian")
         rewards = self.sample_rewards(means, groups, seed, draw, repeat)
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
 
@@ -73,7 +65,7 @@ class FittedWorld:
         """Return rewards (rounds, groups, arms) around means (rounds, arms); the noise of a group is the same for all arms of a round."""
         size = (len(means), groups)
         random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, groups))
-        if self.rewards == BINARY:
+        if self.binary:
             chance = random.random(size)[:, :, None]
             return np.asarray(chance < np.clip(means, 0.0, 1.0)[:, None, :], dtype=float)
         errors = random.standard_normal(size)
@@ -87,17 +79,16 @@ class FittedWorld:
             errors = (centre[component] + width[component] * errors - mean) / mixture_std(self.components)
         return np.asarray(means[:, None, :] + self.scale_noise * self.noise * errors[:, :, None])
 
+    def widen(self, means: np.ndarray) -> np.ndarray:
+        """Return means whose distances from the average of their state are scaled."""
+        if self.scale_gaps == 1.0:
+            return means
+        centre = means.mean(axis=-1, keepdims=True)
+        wide = centre + self.scale_gaps * (means - centre)
+        return np.asarray(np.clip(wide, 1e-6, 1 - 1e-6) if self.binary else wide)
 
-def widened(means: np.ndarray, factor: float, rewards: str) -> np.ndarray:
-    """Return means whose distances from the average of their state are multiplied by a factor."""
-    if factor == 1.0:
-        return means
-    centre = means.mean(axis=-1, keepdims=True)
-    wide = centre + factor * (means - centre)
-    return np.asarray(np.clip(wide, 1e-6, 1 - 1e-6) if rewards == BINARY else wide)
 
-
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FittedRegimes(FittedWorld):
     """Regimes: a chain of hidden states. Without states that differ, a world in which nothing changes.
 
@@ -107,22 +98,18 @@ class FittedRegimes(FittedWorld):
     exit_prob, entry_prob : arrays (samples, states)
     """
 
-    means: np.ndarray = dataclasses.field(kw_only=True)
-    exit_prob: np.ndarray = dataclasses.field(kw_only=True)
-    entry_prob: np.ndarray = dataclasses.field(kw_only=True)
+    means: np.ndarray
+    exit_prob: np.ndarray
+    entry_prob: np.ndarray
 
     def __repr__(self) -> str:
         samples, states, arms = self.means.shape
         return f"<FittedRegimes: {states} states, {arms} arms, {samples} samples>"
 
-    def choose_sample(self, seed: int, draw: int) -> int:
-        """Return the number of the sample that a draw is."""
-        return int(np.random.default_rng(stream(seed, Purpose.WORLD, draw)).integers(len(self.means)))
-
     def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return states, means and the chain."""
-        sample = self.choose_sample(seed, draw)
-        matrix = np.ascontiguousarray(widened(self.means[sample], self.scale_gaps, self.rewards))
+        sample = int(np.random.default_rng(stream(seed, Purpose.WORLD, draw)).integers(len(self.means)))
+        matrix = np.ascontiguousarray(self.widen(self.means[sample]))
         exit_prob = np.minimum(self.exit_prob[sample] / self.scale_dwell, 0.9)
         transition = hmm.transition_matrix(exit_prob, self.entry_prob[sample])
         start = hmm.stationary_probs(exit_prob, self.entry_prob[sample])
@@ -131,7 +118,7 @@ class FittedRegimes(FittedWorld):
         return states, means, (transition, matrix, start)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FittedLevels(FittedWorld):
     """Means that change without states.
 
@@ -141,17 +128,17 @@ class FittedLevels(FittedWorld):
     time : rounds after which a level has changed, or between two changes, on average
     """
 
-    centres: np.ndarray = dataclasses.field(kw_only=True)
-    sizes: np.ndarray = dataclasses.field(kw_only=True)
-    time: float = dataclasses.field(kw_only=True)
+    centres: np.ndarray
+    sizes: np.ndarray
+    time: float
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.arms} arms, {self.time:.0f} rounds>"
 
     def around_centres(self, steps: np.ndarray) -> np.ndarray:
         """Return means (rounds, arms) that are off the centres by steps."""
-        means = widened(self.centres, self.scale_gaps, self.rewards) + steps
-        return np.asarray(np.clip(means, 0.0, 1.0) if self.rewards == BINARY else means)
+        means = self.widen(self.centres) + steps
+        return np.asarray(np.clip(means, 0.0, 1.0) if self.binary else means)
 
 
 class FittedDrift(FittedLevels):
@@ -183,49 +170,3 @@ class FittedChanges(FittedLevels):
         fresh = np.random.default_rng(stream(seed, Purpose.MEANS, draw, repeat))
         steps = fresh.standard_normal((int(stretch[-1]) + 1, self.arms)) * self.sizes * self.scale_gaps
         return stretch, self.around_centres(steps[stretch]), None
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SamePeriod:
-    """The very period of a log: a path of states sampled given all its rewards, which are kept; what was not played is sampled.
-
-    Attributes
-    ----------
-    world : the fitted regimes
-    filtered : array (samples, rounds, states), the probability of every state given the rounds so far
-    gaps, played, kept : arrays (rounds,), rounds since the row before, the arm played and the reward that it paid
-    """
-
-    world: FittedRegimes
-    filtered: np.ndarray
-    gaps: np.ndarray
-    played: np.ndarray
-    kept: np.ndarray
-
-    def __repr__(self) -> str:
-        return f"<SamePeriod: {self.rounds:,} rounds, {self.arms} arms>"
-
-    @property
-    def arms(self) -> int:
-        """Number of arms."""
-        return self.world.arms
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds of the log."""
-        return len(self.played)
-
-    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
-        """Return one realisation; see `latentbandits.protocols.World`."""
-        world = self.world
-        sample = world.choose_sample(seed, draw) % len(self.filtered)
-        random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
-        path = np.empty(self.rounds, np.int64)
-        chances = random.random(self.rounds)
-        exit_prob, entry_prob = world.exit_prob[sample], world.entry_prob[sample]
-        fast(hmm.sample_path)(self.filtered[sample], self.gaps, exit_prob, entry_prob, chances, path)
-        means = world.means[sample][path]
-        rewards = world.sample_rewards(means, groups, seed, draw, repeat)
-        rewards[np.arange(self.rounds), :, self.played] = self.kept[:, None]
-        part = slice(0, horizon)
-        return Realisation(means[part], rewards[part], np.zeros((horizon, 0)), path[part], None)
