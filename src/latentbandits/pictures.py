@@ -77,7 +77,7 @@ def _state(state: "Remembered", names: Sequence[str], low: float, high: float, l
     """Return the row of a state: its name, a bar for its probability, and a dot for the mean of every arm that was tried in it."""
     top, middle = _ROW * line, _ROW * line + _ROW // 2
     begin = _LABEL + _BAR + 56
-    called = state.name or f"state {state.number}"
+    called = f"state {state.number}"
     parts = [f'<rect x="0" y="{top}" width="{_WIDTH}" height="{_ROW}" fill="{SKY}" opacity="0.25"/>'] if here else []
     parts += [
         f'<text x="4" y="{middle + 4}" font-weight="{600 if here else 400}">{escape(called[:15])}</text>',
