@@ -32,11 +32,9 @@ class Forgetful(SQLite):
     def append(self, groups: Sequence[Group]) -> None: ...
 
 
-async def echo(call: Call, body: Round) -> Decided:  # noqa: ARG001
+async def echo(call: Call, body: Round) -> Decided:  # type: ignore[valid-type]  # noqa: ARG001
     """Answer as a decision is answered: all that the stack itself does, from the socket, by route, key and body, and back."""
-    return Decided(
-        id="0" * 25, arm=str(body.subject), probability=1.0, probe_reasons=(), by="policy", deterministic=True
-    )
+    return Decided("0" * 25, (str(body.subject),), (), (1.0,), "policy")
 
 
 ECHO = [replace(route, handler=echo) if route.handler is decide else route for route in ROUTES]

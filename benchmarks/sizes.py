@@ -11,7 +11,7 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from latentbandits.store import Create, Decide, Ledger, Reward, Round, Spec, SQLite, verify
+from latentbandits.store import Create, Decide, Ledger, Reward, Spec, SQLite, verify
 from latentbandits.store.replay import first, replay
 
 POLICIES = ("ucb1", "exp3", "state-library")
@@ -31,11 +31,9 @@ def resident() -> int:
 
 def fill(ledger: Ledger, name: str) -> None:
     for begun in range(0, PAIRS, GROUP):
-        made = ledger.run(
-            [Decide(name, (Round(subject=f"visitor-{n}"),), f"visit-{n}") for n in range(begun, begun + GROUP)]
-        )
+        made = ledger.run([Decide(name, subject=f"visitor-{n}", key=f"visit-{n}") for n in range(begun, begun + GROUP)])
         rewards = [0.3 + 0.4 * ((begun // 2000 + n) % ARMS == 0) for n in range(GROUP)]
-        ledger.run([Reward(name, one[0].id, value) for one, value in zip(made, rewards, strict=True)])
+        ledger.run([Reward(name, one.id, value) for one, value in zip(made, rewards, strict=True)])
 
 
 def one(policy: str, folder: Path) -> None:
@@ -43,13 +41,14 @@ def one(policy: str, folder: Path) -> None:
     ledger = Ledger(storage)
     ledger.call(Create("e", spec(policy), "live"))
     fill(ledger, "e")
-    storage.compact()
-    disk = storage.size()
+    storage._rows("VACUUM")
+    storage._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    disk = storage.path.stat().st_size
     ledger.snapshot("e")
     small = len(storage.snapshots(1)[0].state)
     tracemalloc.start()
     for _ in range(OPEN // 1000):
-        ledger.call(Decide("e", tuple([Round()] * 1000)))
+        ledger.run([Decide("e")] * 1000)
     memory, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     ledger.snapshot("e")

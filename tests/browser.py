@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from latentbandits.serve import demo
-from latentbandits.store import Create, Decide, Ledger, Reward, Round, Spec, SQLite
+from latentbandits.store import Create, Decide, Ledger, Reward, Spec, SQLite
 from tests.services import ADMIN, Process
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -91,8 +91,8 @@ def _old(storage: SQLite) -> None:
     now = demo._now() - 40 * MINUTE
     ledger = Ledger(storage, lambda: now, compiled=False)
     ledger.call(Create("old", Spec.of("ucb1", ("red", "blue")), "live", "test"))
-    made = ledger.call(Decide("old", (Round(),)))
-    ledger.call(Reward("old", made[0].id, 1.0))
+    made = ledger.call(Decide("old"))
+    ledger.call(Reward("old", made.id, 1.0))
 
 
 class Visit:

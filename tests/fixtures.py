@@ -78,7 +78,7 @@ def write(name: str, policy: Policy) -> str:
         agent.retire(ARMS[0])
     list(played(agent, range(ROUNDS - 50, ROUNDS)))
     agent.ask()
-    agent.save(FOLDER / f"{name}.agent", overwrite=True)
+    agent.save(FOLDER / f"{name}.agent")
     return " ".join(played(agent, range(ROUNDS + 1, ROUNDS + 1 + MORE)))
 
 

@@ -27,7 +27,7 @@ def work(url: str, secret: str, run: str, number: int, say: Callable[[str], obje
             key = f"{run}-{number}-{round_number}"
             try:
                 made = post(client, "decide", {"subject": key}, {"idempotency-key": key})
-                say(f"made {key} {made['id']} {made['arm']}")
+                say(f"made {key} {made['id']} {made['arms'][0]}")
                 if round_number % 3:
                     reward = (round_number % 7) / 7
                     told = post(client, "reward", {"id": made["id"], "reward": reward}, {})

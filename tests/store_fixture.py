@@ -6,20 +6,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from latentbandits.store import (
-    Activate,
-    AddArm,
     Censor,
-    Configure,
+    Change,
     Create,
     Decide,
     Expire,
     Ledger,
-    NameRegime,
     Reads,
-    RetireArm,
     Reward,
-    Round,
-    SetStatus,
     Spec,
     SQLite,
 )
@@ -36,13 +30,10 @@ def play(ledger: Ledger, clock: Clock, name: str, rounds: range) -> list[str]:
     played = []
     for n in rounds:
         context = [n / 10, -n / 7] if name == "pairs" else None
-        made = ledger.call(Decide(name, (Round(context, None, f"u{n % 9}", n % 5 == 0),), key=f"k{n}"))
-        decision = made[0]
+        decision = ledger.call(Decide(name, context, None, f"u{n % 9}", f"k{n}"))
         played.append("+".join(map(str, decision.arms)))
         reward = (n * 7 % 11) / 11 + 0.3 * (n // 25 % 2)
         clock.move(5)
-        if n % 5 == 0:
-            ledger.call(Activate(name, decision.id))
         if n % 11 == 3:
             ledger.call(Censor(name, decision.id))
         elif n % 7:
@@ -73,19 +64,22 @@ def write(folder: Path) -> None:
         default = 0.25 if name == "clicks" else None
         arms: list[str | int] = ["red", "blue", 3] if name != "pairs" else ["red", "blue"]
         ledger.call(Create(name, Spec.of(policy, arms=arms, window=60, default=default, max_open=8), actor="ann"))
-        ledger.call(Configure(name, {"control": "blue"}))
-        ledger.call(SetStatus(name, "live"))
+        ledger.call(Change(name, "configure", {"control": "blue"}))
         play(ledger, clock, name, range(40))
         if name != "pairs":
-            ledger.run([Configure(name, {"floor": 0.1, "holdback": 0.1}), AddArm(name, "new"), RetireArm(name, "red")])
+            ledger.run(
+                [
+                    Change(name, "configure", {"floor": 0.1, "holdback": 0.1}),
+                    Change(name, "add", {"arm": "new"}),
+                    Change(name, "retire", {"arm": "red"}),
+                ]
+            )
         ledger.snapshot(name)
         for n, status in enumerate(("shadow", "frozen", "killed", "live")):
-            ledger.call(SetStatus(name, status, actor="bob"))
+            ledger.call(Change(name, "status", {"status": status}, actor="bob"))
             play(ledger, clock, name, range(40 + 5 * n, 45 + 5 * n))
-    ledger.call(NameRegime("offers", ledger.view("offers").belief.states[0].number, "rain"))
     for name in POLICIES:
         ledger.call(Expire(name))
-    ledger.storage.compact()
     said = {name: facts(ledger.storage, name) for name in POLICIES}
     ledger.close()
     for leftover in folder.glob("store.db?*"):

@@ -13,7 +13,7 @@ def main(address: str, lease: float) -> None:
         number += 1
         try:
             made = ledger.call(Decide("e", key=f"stale-{number}", actor="stale"))
-            said = f"made {made[0].id}"
+            said = f"made {made.id}"
         except FencedError:
             said = "fenced"
         except StoreUnavailableError as problem:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import latentbandits as lb
-from latentbandits.store import Create, Decide, Ledger, Reads, Reward, Round, Spec, SQLite, reader_of, replay
+from latentbandits.store import Create, Decide, Ledger, Reads, Reward, Spec, SQLite, reader_of, replay
 
 SECOND = 1_000_000
 
@@ -46,8 +46,8 @@ class Case:
         return Ledger(storage, self.clock, compiled=False)
 
     def decide(self, **given: Any) -> lb.Decision:
-        decisions: tuple[lb.Decision, ...] = self.ledger.call(Decide("e", (Round(**given),)))
-        return decisions[0]
+        decision: lb.Decision = self.ledger.call(Decide("e", **given))
+        return decision
 
     def tell(self, decision: lb.Decision, reward: Any) -> str:
         outcome: str = self.ledger.call(Reward("e", decision.id, reward))

@@ -34,7 +34,7 @@ def test_any_schedule_of_asks_and_tells_survives_a_save(name: str, moves: list[i
     for i, move in enumerate(moves):
         if i == cut:
             path = Path(_scratch) / "agent"
-            agent.save(path, overwrite=True)
+            agent.save(path)
             other = lb.Agent.load(path)
         if move < 5 or not agent.open:
             decision = agent.ask()
@@ -239,25 +239,6 @@ def test_a_single_covariate_is_one_number() -> None:
         match=r"must be a list of one finite number of size at most 1e\+50, the policy's covariate$",
     ):
         agent.ask([1.0, 2.0])
-
-
-@pytest.mark.parametrize(
-    ("policy", "arms", "sentence"),
-    [
-        ("state-library", 2, ', or belong to the policy, as in lb.policy("state-library", arms=2, covariates=2)'),
-        ("state-library", ["a", "b", "c"], 'lb.policy("state-library", arms=3, covariates=2)'),
-        ("state-library", None, 'lb.policy("state-library", arms=2, covariates=2)'),
-        (lb.policies.UCB1(2), None, "lb.policy(name, arms=2, covariates=2)"),
-    ],
-)
-def test_settings_of_the_policy_belong_to_the_policy(policy: Any, arms: Any, sentence: str) -> None:
-    with pytest.raises(
-        lb.InvalidValueError, match=r"Agent: setting is 'covariates' but must be one of arms, seed, .*, compiled"
-    ) as refusal:
-        lb.Agent(policy, arms, covariates=2)  # type: ignore[arg-type]
-    assert str(refusal.value).endswith(sentence)
-    with pytest.raises(lb.InvalidValueError, match="did you mean holdback"):
-        lb.Agent(policy, arms, holdbak=0.1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_stats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent.tell(third, 0.5)
     agent.forget(first)
     kept = agent.ask()
-    monkeypatch.setattr("latentbandits.agent.agent.time_ns", lambda: 1000 * (round(kept.time * 1e6) + 86_400_000_000))
+    monkeypatch.setattr("latentbandits.agent.base.time_ns", lambda: 1000 * (round(kept.time * 1e6) + 86_400_000_000))
     assert list(agent.stats) == [4, 2, 1, 1, 0, 1, 86400.0]
     agent.save(tmp_path / "agent")
     assert lb.Agent.load(tmp_path / "agent").stats == agent.stats

@@ -133,7 +133,7 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr("latentbandits.files.os.fsync", crash)
     with pytest.raises(OSError, match="disk full"):
-        lb.Agent("ucb1").save(path, overwrite=True)
+        lb.Agent("ucb1").save(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["agent"]
 

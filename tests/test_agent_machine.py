@@ -119,14 +119,14 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def save_and_load(self) -> None:
-        self.agent.save(self.folder / "agent", overwrite=True)
+        self.agent.save(self.folder / "agent")
         self.agent = lb.Agent.load(self.folder / "agent", journal=self.keep, compiled=False)
         self.agent._warned = True
 
     @rule()
     def lose_what_was_not_saved(self) -> None:
         """A crash: what a file restores refuses what it does not have, and goes on as the agent would have."""
-        self.agent.save(self.folder / "other", overwrite=True)
+        self.agent.save(self.folder / "other")
         lost = self.agent._state.newest
         restored = lb.Agent.load(self.folder / "other", compiled=False)
         restored._warned = True

@@ -90,55 +90,6 @@ def test_threads_that_save_one_agent_leave_its_newest_state(tmp_path: Path) -> N
     assert snapshot(lb.Agent.load(tmp_path / "agent")) == snapshot(agent)
 
 
-def test_agents_that_save_to_one_path_notice_each_other(tmp_path: Path) -> None:
-    saved: list[int] = []
-    refused: list[str] = []
-    all_have_saved = threading.Barrier(3)
-
-    def work(seed: int) -> None:
-        agent = lb.Agent("ucb1", seed=seed)
-        agent.save(tmp_path / "agent", overwrite=True)
-        all_have_saved.wait(60)
-        for _ in range(10):
-            try:
-                agent.save(tmp_path / "agent")
-                saved.append(seed)
-            except lb.InvalidValueError as refusal:
-                refused.append(str(refusal))
-            lb.Agent.load(tmp_path / "agent")
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(work, range(3)))
-    assert len(set(saved)) == 1  # whoever saved last at first goes on, the others never again
-    assert (len(saved), len(refused)) == (10, 20)
-    assert "as this agent last read or wrote it (another one has saved there since" in refused[0]
-    assert [path.name for path in tmp_path.iterdir()] == ["agent"]
-
-
-def test_two_processes_on_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "agent"
-    agent = lb.Agent("ucb1")
-    agent.save(path)
-    other = f"import latentbandits as lb\nagent = lb.Agent.load({str(path)!r})\nagent.ask()\nagent.save({str(path)!r})"
-    subprocess.run([sys.executable, "-c", other], check=True)
-    before = path.read_bytes()
-    with pytest.raises(lb.InvalidValueError, match="must be as this agent last read or wrote it"):
-        agent.save(path)
-    assert path.read_bytes() == before
-    agent.save(tmp_path / "elsewhere")
-    agent = lb.Agent.load(path)
-    agent.save(path)
-    agent.save(path)
-    path.unlink()
-    agent.save(path)
-    path.write_bytes(b"something else")
-    with pytest.raises(lb.InvalidValueError, match="must be as this agent last read or wrote it"):
-        agent.save(path)
-    with pytest.raises(lb.InvalidValueError, match="must be new, or one that this agent has read or written"):
-        lb.Agent("ucb1").save(path)
-    lb.Agent("ucb1").save(path, overwrite=True)
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_agent_refuses_every_call(tmp_path: Path) -> None:
     code = f"""

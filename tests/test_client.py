@@ -43,7 +43,7 @@ class Script:
         return httpx.Response(200, json=answer)
 
 
-MADE = {"id": "a" * 25, "arm": "b", "probability": 0.5, "probe_reasons": [], "by": "policy", "deterministic": False}
+MADE = {"id": "a" * 25, "arms": ["b"], "probe_reasons": [], "probabilities": [0.5], "by": "policy"}
 LOST = httpx.ReadTimeout("lost")
 GONE = httpx.ConnectError("gone")
 
@@ -89,7 +89,7 @@ def test_the_fallback_is_marked_and_available() -> None:
         assert (decision.arm, decision.by, decision.probability, decision.id) == ("a", "fallback", None, "")
         assert one.ask(available=["b", "c"]).arm == "b"  # mutation: a control arm that cannot be played
         assert [made.by for made in one.ask_many([{}, {"subject": "u"}])] == ["fallback"] * 2
-        assert one.tell(decision, 1.0) == one.forget(decision) == one.activate(decision) == "fallback"
+        assert one.tell(decision, 1.0) == one.forget(decision) == "fallback"
         assert (one.fallbacks, one.pending) == (4, 0)
     with client(Script(GONE), budget=0.01) as one, pytest.raises(ServiceTimeout):
         one.ask()
@@ -114,6 +114,11 @@ class Slow:
     async def post(self, path: str, content: bytes, headers: Any, seconds: float) -> Reply | None:
         self.tries.append(seconds)
         return self.answers.pop(0)
+
+    closed = False
+
+    def start(self, work: Any) -> None:
+        """What waits is not sent here."""
 
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -243,7 +248,7 @@ def test_a_closed_client_says_so() -> None:
     asyncio.run(main())
 
 
-def test_a_service_answers_threads_batches_and_deferred_decisions() -> None:
+def test_a_service_answers_threads_and_batches() -> None:
     with served("offers", "ucb1", arms=["a", "b", "c"]) as (url, key), lb.Client(url, key, "offers", budget=20) as one:
 
         def visit(n: int) -> str:
@@ -251,16 +256,12 @@ def test_a_service_answers_threads_batches_and_deferred_decisions() -> None:
 
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(visit, range(40))) == ["accepted"] * 40
-        made = one.ask_many([{"subject": "u"}, {"available": ["c"]}, {"deferred": True}])
+        made = one.ask_many([{"subject": "u"}, {"available": ["c"]}, {}])
         assert made[1].arm == "c"
-        assert one.activate(made[2]) == "accepted"
+        assert one.forget(made[2]) == "accepted"
         assert one.forget(made[0]) == "accepted"
-        assert one.tell_many([(made[1], 1.0), (made[2], 0.0), (made[0], 0.0), ("f" * 25, 1.0)]) == [
-            "accepted",
-            "accepted",
-            "late",
-            "refused",
-        ]
+        told = one.tell_many([(made[1], 1.0), (made[2], 0.0), (made[0], 0.0), ("f" * 25, 1.0)])
+        assert told == ["accepted", "late", "late", "refused"]
         with pytest.raises(ServiceError, match="must be the id of a decision"):
             one.tell("f" * 25, 1.0)
 
@@ -270,8 +271,7 @@ def test_the_asynchronous_twin() -> None:
         async with lb.AsyncClient(url, key, "offers", control="a", budget=20) as one:
             made = await asyncio.gather(*(one.ask(subject=f"u{n}") for n in range(20)))
             told = await asyncio.gather(*(one.tell(decision, 0.5) for decision in made))
-            many = await one.ask_many([{}, {"deferred": True}])
-            await one.activate(many[1])
+            many = await one.ask_many([{}, {}])
             await one.forget(many[0])
             assert await one.tell_many([(many[1], 1.0)]) == ["accepted"]
             return told, len({decision.id for decision in made})

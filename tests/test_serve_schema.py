@@ -11,12 +11,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from openapi_spec_validator import validate
 from schemathesis import GenerationMode
 
-from latentbandits.agent.spec import AFTER
+from latentbandits.agent.spec import STATUSES
 from latentbandits.serve.fields import SETTINGS
 from latentbandits.serve.routes import ROUTES
 from tests.services import ADMIN, ROOT, Web
-
-SKIPPED = ("stream",)  # it has no end
 
 
 @pytest.fixture(scope="module")
@@ -37,17 +35,15 @@ def test_the_description_is_valid_and_names_every_endpoint(web: Web) -> None:
 
 
 def test_the_reference_says_what_every_setting_and_status_means(web: Web) -> None:
-    """Each description of a setting, and what may follow a status, is a row of the page."""
+    """Each description of a setting, and each status, is a row of the page."""
     page = (ROOT / "docs" / "service.md").read_text()
     schemas = web.send("GET", "/openapi.json", secret=None)[1]["components"]["schemas"]
     fields = {**schemas["Round"]["properties"], **schemas["NewExperiment"]["properties"]}
     for name, text in SETTINGS.items():
         assert re.search(rf"^\| `{name}` \| .* \| {re.escape(text)} \|$", page, re.MULTILINE), name
         assert text in json.dumps(fields[name]), name
-    for status, after in AFTER.items():
-        (row,) = re.findall(rf"^\| {status} \|.*\| (.*) \|$", page, re.MULTILINE)
-        follow = {one for one in after if one != status} or {"nothing"}
-        assert set(re.findall(r"\w+", re.split("[:;]", row)[0])) == follow
+    for status in STATUSES:
+        assert re.search(rf"^\| {status} \|", page, re.MULTILINE), status
 
 
 def test_what_is_wrong_with_a_query_is_said_of_the_query(web: Web) -> None:
@@ -104,6 +100,6 @@ def test_random_requests_never_break_it(web: Web, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [route.name for route in ROUTES if route.name not in SKIPPED])
+@pytest.mark.parametrize("name", [route.name for route in ROUTES])
 def test_many_random_requests_never_break_it(web: Web, name: str) -> None:
     assert attacked(web, name, 300) >= 1

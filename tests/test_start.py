@@ -54,7 +54,7 @@ for name in REGISTRY:
         agent = lb.Agent(policy, compiled=False)
         for reward in (0.1, 0.9, 0.4):
             agent.tell(agent.ask(), [reward] * policy.groups)
-        agent.save(path, overwrite=True)
+        agent.save(path)
         assert lb.Agent.load(path).ask().arms == agent.ask().arms
 """
 

@@ -1,10 +1,8 @@
 """The mind of StateLibrary, to read: names of regimes, what follows, when they were seen, the doubt of every arm, and its slopes."""
 
 import itertools
-import json
 import math
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
-from latentbandits.agent.events import Event
 from tests.test_state_library import scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.2)]
@@ -80,133 +77,6 @@ def test_what_follows_is_a_distribution_and_names_the_successor() -> None:
 def test_nothing_follows_before_the_first_round_but_something_new() -> None:
     assert Agent("state-library").belief.next == ()
     assert Agent(lb.policies.StateLibrary(arms=2, low=0.0, high=1.0)).belief.next == ((0, 1.0),)
-
-
-# --- names ---
-
-
-def named(**options: Any) -> Agent:
-    """Return an agent that has seen two regimes, and whose owner has named both."""
-    agent = Agent("state-library", seed=4, compiled=True, **options)
-    rewards = scripted(TWO * 2, 60)
-    tell(agent, rewards[:60])
-    agent.name_state(now(agent).number, "rain")
-    tell(agent, rewards[60:120])
-    assert now(agent).name == ""
-    agent.name_state(now(agent).number, "fair")
-    tell(agent, rewards[120:])
-    return agent
-
-
-def test_a_name_stays_with_its_regime_and_may_change(tmp_path: Path) -> None:
-    agent = named()
-    assert sorted(state.name for state in agent.belief.states) == ["fair", "rain"]
-    assert now(agent).name == "fair"
-    tell(agent, scripted(TWO[:1], 40))
-    assert now(agent).name == "rain"
-    agent.name_state(now(agent).number, "drizzle")
-    assert now(agent).name == "drizzle"
-    agent.save(tmp_path / "agent")
-    restored = Agent.load(tmp_path / "agent")
-    assert restored.belief == agent.belief
-    tell(restored, scripted(TWO[1:], 40))
-    assert now(restored).name == "fair"
-
-
-def test_names_are_in_the_journal(tmp_path: Path) -> None:
-    lines: list[str] = []
-    agent = named(journal=lambda record: lines.append(json.dumps(record)))
-    assert sum(json.loads(line)[1] == "name" for line in lines) == 2
-    twin = Agent("state-library", seed=4)
-    for number, line in enumerate(lines):
-        if number == len(lines) // 2:
-            twin.save(tmp_path / "twin")
-            twin = Agent.load(tmp_path / "twin")
-        twin.apply(json.loads(line))
-    assert twin.belief == agent.belief
-    assert now(twin).name == "fair"
-
-
-def test_a_recorded_name_of_what_is_not_remembered_is_left_out() -> None:
-    records: list[Any] = []
-    agent = named(journal=records.append)
-    twin = Agent("state-library", seed=4)
-    for event in records:
-        twin.apply(event._replace(body='{"number":1000,"name":"snow"}') if event.kind == "name" else event)
-    assert [state.name for state in twin.belief.states] == ["", ""]
-    assert twin.memory.states.tobytes() == agent.memory.states.tobytes()
-
-
-@pytest.mark.parametrize(
-    "payload", [{"number": None}, {"number": [1]}, {"number": 1.5}, {}, {"number": 1, "name": " "}]
-)
-def test_an_event_of_no_name_is_refused(payload: dict[str, Any]) -> None:
-    agent = named()
-    before = agent.belief
-    event = Event(agent._state.head + 1, "name", 2**52, body=json.dumps({"name": "snow", **payload}))
-    with pytest.raises(lb.InvalidValueError, match=r"^Agent: (event's body|number|name) is "):
-        agent.apply(event)
-    assert agent.belief == before
-
-
-def test_naming_changes_no_choice() -> None:
-    plain = Agent("state-library", seed=4, compiled=True)
-    tell(plain, scripted(TWO * 2, 60))
-    for one, other in zip(plain.memory, named().memory, strict=True):
-        assert one.tobytes() == other.tobytes()
-
-
-@pytest.mark.parametrize("regime", [0, -1, 99, True, None, "1", 1.5, [1]])
-def test_an_unknown_number_is_refused(regime: Any) -> None:
-    records: list[Any] = []
-    agent = named(journal=records.append)
-    before, written = agent.belief, len(records)
-    with pytest.raises(
-        lb.InvalidValueError, match=r"Agent: regime is .* but must be the number of a remembered state, one of 1, "
-    ):
-        agent.name_state(regime, "snow")
-    assert agent.belief == before
-    assert len(records) == written
-
-
-@pytest.mark.parametrize("name", ["", "  ", None, 7, b"rain", ["rain"], "x" * 10_000, "x" * 101, "x" + " " * 100])
-def test_a_name_that_is_none_is_refused(name: Any) -> None:
-    agent = named()
-    before = agent.belief
-    with pytest.raises(
-        lb.InvalidValueError, match=r"Agent: name is .* but must be a text of 1 to 100 characters in one line$"
-    ) as refusal:
-        agent.name_state(now(agent).number, name)
-    assert len(str(refusal.value)) < 500
-    assert agent.belief == before
-
-
-@pytest.mark.parametrize("name", ["rain\nsnow", "rain\n", "\nrain", "rain\rsnow", "rain\u2028snow"])
-def test_a_name_has_one_line(name: str) -> None:
-    agent = named()
-    with pytest.raises(
-        lb.InvalidValueError, match=r"Agent: name is .* but must be a text of 1 to 100 characters in one line$"
-    ):
-        agent.name_state(now(agent).number, name)
-
-
-def test_two_regimes_may_have_one_name_of_up_to_a_hundred_characters() -> None:
-    agent = named()
-    for state in agent.belief.states:
-        agent.name_state(state.number, "é" * 100)
-    assert len(agent.belief.states) > 1
-    assert {state.name for state in agent.belief.states} == {"é" * 100}
-
-
-def test_nothing_can_be_named_before_there_is_anything_or_without_a_belief() -> None:
-    with pytest.raises(
-        lb.InvalidValueError, match=r"must be the number of a remembered state, of which there are none yet"
-    ):
-        Agent("state-library").name_state(1, "rain")
-    with pytest.raises(
-        lb.InvalidValueError, match=r"Agent: policy is .UCB1. but must be one that has a belief, such as StateLibrary"
-    ):
-        Agent("ucb1").name_state(1, "rain")
 
 
 # --- doubt ---

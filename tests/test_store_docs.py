@@ -32,7 +32,7 @@ def fill(ledger: Ledger, clock: Clock, rounds: int) -> None:
     for n in range(0, rounds, 20):
         made = ledger.run([Decide("offers", key=f"{n + k}") for k in range(20)])
         clock.move(60)
-        told = [(one[0], (k * 7 % 10) / 20) for k, one in enumerate(made)]
+        told = [(one, (k * 7 % 10) / 20) for k, one in enumerate(made)]
         best = "red" if n // 100 % 2 else "blue"
         ledger.run([Reward("offers", one.id, value + 0.5 * (one.arm == best)) for one, value in told])
     ledger.snapshot("offers")
@@ -56,11 +56,11 @@ def test_the_commands_of_the_page(
     fill(ledger, clock, 600)
     ledger.close()
     lines = commands("sh")
-    assert len(lines) >= 10
+    assert len(lines) >= 8
     for line in lines:
         run(line, {})
     said = capsys.readouterr().out
-    assert said.count("identical") == 4  # verified before and after the rebuild, in the copy, and restored
+    assert said.count("identical") == 3  # verified, in the copy, and restored
     assert "offers.csv: 600 rows of offers." in said
     head = next(line for line in said.splitlines() if line.startswith("offers ")).split()
     shown = next(line for line in PAGE.splitlines() if line.startswith("offers ")).split()

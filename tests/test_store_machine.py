@@ -9,20 +9,15 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from latentbandits.agent import Decision
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import (
-    Activate,
-    AddArm,
     Censor,
+    Change,
     ClosedError,
-    Configure,
     ConflictError,
     Decide,
-    Repeated,
-    RetireArm,
     Reward,
-    Round,
-    SetStatus,
     SQLite,
 )
 from tests.stores import SECOND, Case
@@ -37,7 +32,6 @@ class Known:
 
     arm: str
     at: int
-    active: bool
     killed: bool
     end: str = ""
     value: float | None = None
@@ -55,7 +49,7 @@ class Machine(RuleBasedStateMachine):
         path = Path(self.folder.name) / "d.db"
         self.case = Case(path, "exp3", durable=False, storage=self.storage, window=WINDOW, default=default, max_open=6)
         self.default, self.model = default, dict[str, Known]()
-        self.keys: dict[str, str] = {}
+        self.keys: dict[str, tuple[str | None, str]] = {}
         self.status, self.arms, self.retired = "live", ["a", "b", "c"], set[str]()
         self.learned = 0
 
@@ -69,7 +63,7 @@ class Machine(RuleBasedStateMachine):
         now = max(self.case.clock.now, self.case.ledger.view("e").last_us)
         for one in self.model.values():
             if not one.end and one.at + WINDOW * SECOND <= now:
-                one.end = "expire" if one.active and self.default is not None else "censor"
+                one.end = "expire" if self.default is not None else "censor"
                 self.learn(one)
 
     def learn(self, one: Known) -> None:
@@ -86,32 +80,26 @@ class Machine(RuleBasedStateMachine):
         except InvalidValueError as refusal:
             return type(refusal)
 
-    @rule(rounds=st.integers(1, 3), deferred=st.booleans(), key=st.sampled_from([None, None, None, "k", "l"]))
-    def decide(self, rounds: int, deferred: bool, key: str | None) -> None:
+    @rule(subject=st.sampled_from([None, "u", "v"]), key=st.sampled_from([None, None, None, "k", "l"]))
+    def decide(self, subject: str | None, key: str | None) -> None:
         self.expire()
-        answer = self.call(Decide("e", (Round(deferred=deferred),) * rounds, key))
-        wanted = f"{rounds} {deferred}"
+        answer = self.call(Decide("e", subject=subject, key=key))
         if key in self.keys:
-            before, ids = self.keys[key].split(":")
-            if before != wanted:
-                assert answer is ConflictError
-            else:
-                assert isinstance(answer, Repeated)
-                assert [one.id for one in answer] == ids.split(",")
+            before, known = self.keys[key]
+            assert answer is ConflictError if before != subject else answer.id == known
             return
         if self.status == "archived":
             assert answer is ClosedError
             return
-        assert isinstance(answer, tuple)
-        for _ in range(sum(not one.end for one in self.model.values()) + rounds - 6):
+        assert isinstance(answer, Decision)
+        if sum(not one.end for one in self.model.values()) == 6:
             next(one for one in self.model.values() if not one.end).end = "censor"
-        for one in answer:
-            assert one.arm in self.arms
-            assert one.arm not in self.retired
-            assert self.status not in ("shadow", "killed") or one.arm == "a"
-            self.model[one.id] = Known(one.arm, int(one.id[:13], 16), not deferred, self.status == "killed")
+        assert answer.arm in self.arms
+        assert answer.arm not in self.retired
+        assert self.status not in ("shadow", "killed") or answer.arm == "a"
+        self.model[answer.id] = Known(answer.arm, int(answer.id[:13], 16), self.status == "killed")
         if key is not None:
-            self.keys[key] = f"{wanted}:{','.join(one.id for one in answer)}"
+            self.keys[key] = subject, answer.id
 
     @precondition(lambda self: self.model)
     @rule(data=st.data(), value=VALUES)
@@ -138,18 +126,10 @@ class Machine(RuleBasedStateMachine):
         assert answer == ("accepted" if not one.end else "duplicate" if one.end == "censor" else ConflictError)
         one.end = one.end or "censor"
 
-    @precondition(lambda self: self.model)
-    @rule(data=st.data())
-    def activate(self, data: st.DataObject) -> None:
-        key, one = self.chosen(data)
-        answer = self.call(Activate("e", key))
-        assert answer == ("duplicate" if one.active else ConflictError if one.end else "accepted")
-        one.active = one.active or not one.end
-
     @rule(status=st.sampled_from(["live", "shadow", "frozen", "killed", "live"]))
     def change(self, status: str) -> None:
         self.expire()
-        answer = self.call(SetStatus("e", status))
+        answer = self.call(Change("e", "status", {"status": status}))
         if self.status == "archived" and status != "archived":
             assert answer is ClosedError
         else:
@@ -159,14 +139,14 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def archive(self) -> None:
         self.expire()
-        self.call(SetStatus("e", "archived"))
+        self.call(Change("e", "status", {"status": "archived"}))
         self.status = "archived"
 
     @precondition(lambda self: self.status != "archived")
     @rule(values=st.lists(VALUES, min_size=1, max_size=3), wait=st.sampled_from([0, 0, 30, 61]))
     def group(self, values: list[float], wait: int) -> None:
         """Decide, wait, and tell several times in one group: the first one counts, unless the window is over."""
-        self.decide(1, False, None)
+        self.decide(None, None)
         key, one = list(self.model.items())[-1]
         self.case.clock.move(wait)
         self.expire()
@@ -185,17 +165,17 @@ class Machine(RuleBasedStateMachine):
     def come_or_go(self, arm: str) -> None:
         self.expire()
         if arm in self.arms and arm not in self.retired:
-            self.call(RetireArm("e", arm))
+            self.call(Change("e", "retire", {"arm": arm}))
             self.retired.add(arm)
         else:
-            self.call(AddArm("e", arm))
+            self.call(Change("e", "add", {"arm": arm}))
             self.retired.discard(arm)
             self.arms = [*self.arms, arm] if arm not in self.arms else self.arms
 
     @rule(floor=st.sampled_from([0.0, 0.3]), holdback=st.sampled_from([0.0, 0.4]))
     def configure(self, floor: float, holdback: float) -> None:
         self.expire()
-        assert isinstance(self.call(Configure("e", {"floor": floor, "holdback": holdback})), int)
+        assert isinstance(self.call(Change("e", "configure", {"floor": floor, "holdback": holdback})), int)
 
     @rule(seconds=st.sampled_from([1, 30, 61, -100]))
     def wait(self, seconds: int) -> None:

@@ -156,8 +156,8 @@ def test_a_database_that_is_restarted_under_load(tmp_path: Path, request: pytest
         while not stop.is_set():
             try:
                 answer = ledger.call(Decide("e", key=f"{name}{number}"))
-                made[f"{name}{number}"] = answer[0].id
-                assert ledger.call(Reward("e", answer[0].id, 0.5)) in ("accepted", "duplicate")
+                made[f"{name}{number}"] = answer.id
+                assert ledger.call(Reward("e", answer.id, 0.5)) in ("accepted", "duplicate")
                 number += 1
             except StoreUnavailableError as problem:  # the same request is sent again
                 failures.append(str(problem))
@@ -200,7 +200,7 @@ def test_the_same_line_opens_a_database(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(FencedError):  # another process
             other.open("offers")
     other.open("offers")  # a store that is closed gives its experiments back
-    assert other.call(Decide("offers", key="k"))[0].id == decision.id
+    assert other.call(Decide("offers", key="k")).id == decision.id
     monkeypatch.setattr(durable, "_PATIENCE", 0.1)
     with pytest.raises(FencedError, match="appends to experiment 1 of postgresql://postgres@/postgres"):
         lb.open_agent(store, "offers")
@@ -237,7 +237,7 @@ def test_who_was_away_for_long_sees_what_has_happened(tmp_path: Path) -> None:
     """Its state is of then; before it answers it asks the database (mutation: leave out `hold`)."""
     one, other = (Ledger(opened(tmp_path, lease=LONG), compiled=False) for _ in range(2))
     one.call(Create("e", Spec.of("ucb1", arms=["a", "b"]), "live"))
-    decision = one.call(Decide("e"))[0]
+    decision = one.call(Decide("e"))
     lapse(one.storage, other.storage)
     assert other.call(Reward("e", decision.id, 1.0)) == "accepted"
     with pytest.raises(FencedError):  # it must not answer from what it remembers

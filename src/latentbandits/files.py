@@ -37,25 +37,18 @@ def whole(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def locked(path: Path, keep: bool = True) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Hold a lock that one process (and one thread) has at a time; it ends with the process, even if that is killed.
 
-    Where the file cannot be made, or the file system has no locks, nothing is held. The empty file that is locked stays there unless
-    `keep` is False.
+    Where the file cannot be made, or the file system has no locks, nothing is held. The empty file that is locked stays there.
     """
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
-            while True:
-                file = held.enter_context(open(path, "ab"))
-                _wait_for(file)
-                if keep or _is_at(path, file):
-                    break  # else whoever held it before has removed it
+            file = held.enter_context(open(path, "ab"))
+            _take(file, wait=True)
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):
-                if not keep:
-                    path.unlink()  # Windows removes no open file
             with contextlib.suppress(OSError, NameError):
                 _give_back(file)
 
@@ -87,7 +80,7 @@ class Held:
     def __init__(self, path: Path) -> None:
         self._file: BinaryIO | None = open(path, "ab")  # noqa: SIM115
         try:
-            _take(self._file)
+            _take(self._file, wait=False)
         except OSError:
             self._file.close()
             self._file = None
@@ -121,34 +114,17 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_drop_all)
 
 
-def _is_at(path: Path, file: BinaryIO) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
-def _wait_for(file: BinaryIO) -> None:
+def _take(file: BinaryIO, wait: bool) -> None:
+    """Take a lock, once it is free or else with an OSError at once."""
     if sys.platform == "win32":
         import msvcrt
 
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # tries for ten seconds; a compilation may then be done twice
-    else:
-        from fcntl import LOCK_EX, flock
-
-        flock(file, LOCK_EX)
-
-
-def _take(file: BinaryIO) -> None:
-    """Take a lock, or raise an OSError at once."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        # it tries for ten seconds; a compilation may then be done twice
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
     else:
         from fcntl import LOCK_EX, LOCK_NB, flock
 
-        flock(file, LOCK_EX | LOCK_NB)
+        flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)
 
 
 def _give_back(file: BinaryIO) -> None:

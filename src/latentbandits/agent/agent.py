@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from inspect import signature
 from pathlib import Path
 from time import time_ns
 from typing import Any, Never, Self
@@ -10,24 +9,25 @@ from typing import Any, Never, Self
 import numpy as np
 
 from latentbandits.agent import file
-from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, Name, Outcome, Stats, warn_of_dropping
+from latentbandits.agent.base import BaseAgent, Seen
+from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, Name, Outcome, warn_of_dropping
 from latentbandits.agent.events import Event, Payload, rewarded, text
 from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.feeding import feed
-from latentbandits.agent.inputs import as_name, observed, online, received, refuse_settings
+from latentbandits.agent.inputs import as_name, observed, online, received
 from latentbandits.agent.picture import shown, written
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
 from latentbandits.agent.spec import Expected, Spec
 from latentbandits.agent.state import NOTHING, State
 from latentbandits.agent.steps import Steps, bind
-from latentbandits.memories import copied
+from latentbandits.files import write_whole
 from latentbandits.protocols import LARGEST_REWARD, Policy
 from latentbandits.settings import InvalidValueError
 
 Journal = Callable[[Event], object]
 
 
-class Agent:
+class Agent(BaseAgent):
     """A policy online.
 
     Several decisions may be open at once, and rewards may come late, out of order or never: every decision carries what the policy needs
@@ -62,8 +62,6 @@ class Agent:
     compiled : bool, optional
         Whether to run machine code: True compiles now, False never; if not given, the agent answers at once, interpreted, and goes on with
         machine code when it is there, which changes no choice.
-    **settings
-        None: settings of the policy belong to the policy, ``latentbandits.policy("state-library", arms=2, covariates=2)``.
 
     Examples
     --------
@@ -98,12 +96,10 @@ class Agent:
         control: Name | None = None,
         journal: Journal | None = None,
         compiled: bool | None = None,
-        **settings: Never,
     ) -> None:
-        refuse_settings("Agent", policy, arms, settings, [*signature(Agent).parameters][1:-1])
         policy, names = online(policy, arms)
-        spec = Spec.checked(policy, names, seed, max_open, floor, holdback, control)
-        self._begin(State.fresh(spec, "live"), journal)
+        spec = Spec(policy, tuple(names), seed, max_open, floor, holdback, control)
+        self._begin(State.fresh(spec.checked(names)), journal)
         bind(policy, compiled, self._switch)
 
     def _begin(self, state: State, journal: Journal | None) -> None:
@@ -112,10 +108,10 @@ class Agent:
             raise InvalidValueError("Agent", "journal", journal, "a function that takes an event")
         self._state, self._player, self._journal = state, state.player, journal
         self._session = os.urandom(SESSION_DIGITS // 2).hex()
-        self._revisions: dict[Path, str | None] = {}
         self._lock, self._saving = OneCall(), OneCall()
         self._compiled = self._warned = False
-        self._groups, self._covariates = state.player.policy.groups, state.covariates
+        policy = state.player.policy
+        self._groups, self._covariates, self._most = policy.groups, policy.covariates, state.spec.max_open
         self._rewards = np.zeros(self._groups)
         advice = "a forked process must make or load an agent of its own, and save it to a path of its own"
         refuse_in_children(self, advice)
@@ -131,47 +127,9 @@ class Agent:
         """Whether it runs machine code by now."""
         return self._compiled
 
-    @property
-    def policy(self) -> Policy:
-        """The policy, with its settings."""
+    def _look(self, look: Callable[[State], Seen]) -> Seen:
         with self._lock:
-            return self._player.policy
-
-    @property
-    def memory(self) -> Any:
-        """What the policy remembers: a copy."""
-        with self._lock:
-            return copied(self._player.memory)
-
-    @property
-    def belief(self) -> Any:
-        """What the policy believes about the hidden state, if it has beliefs: see ``StateLibrary.belief``."""
-        with self._lock:
-            return self._player.belief()
-
-    @property
-    def arms(self) -> tuple[Name, ...]:
-        """Names of the arms that can be played."""
-        with self._lock:
-            return self._state.arms
-
-    @property
-    def retired(self) -> tuple[Name, ...]:
-        """Names of the arms that are retired."""
-        with self._lock:
-            return self._state.retired
-
-    @property
-    def open(self) -> tuple[str, ...]:
-        """Ids of the decisions that wait for rewards, oldest first."""
-        with self._lock:
-            return tuple(self._player.open)
-
-    @property
-    def stats(self) -> Stats:
-        """What happened to the agent's decisions; see `Stats`."""
-        with self._lock:
-            return self._state.stats(time_ns() // 1000)
+            return look(self._state)
 
     def ask(
         self,
@@ -191,35 +149,32 @@ class Agent:
             For whom it is, such as a visitor: one that is held back stays so.
         """
         seen = NOTHING if context is None and self._covariates == 0 else observed(context, self._covariates)
+        state, player, lock, most = self._state, self._player, self._lock, self._most
         # outside the lock, and before anything changes: what is called may use the agent, or make the warning an error
-        if not self._warned and len(self._player.open) >= self._state.spec.max_open:
+        if len(player.open) >= most and not self._warned:
             self._warned = True
-            warn_of_dropping(self._state.spec.max_open)
-        lock = self._lock
+            warn_of_dropping(most)
         with lock.raw:
             if lock.busy:
                 refuse_call()
             try:
                 lock.busy = True
-                return self._ask(seen, available, subject)
+                offered = None if available is None else player.offered(available)
+                subject = None if subject is None else str(as_name(subject, "subject"))
+                while len(player.open) >= most:
+                    self._happen("censor", {"cause": "room"}, next(iter(player.open)))
+                at_us, after = time_ns() // 1000, state.last_us + 1
+                if at_us < after or at_us < EARLIEST:
+                    at_us = max(after, EARLIEST)
+                key = hex(at_us)[2:] + self._session
+                if self._journal is not None:
+                    payload: Payload = {"context": seen.tolist()} if len(seen) else {}
+                    if offered is not None:
+                        payload["available"] = [player.names[arm] for arm in offered]
+                    self._journal(Event(state.head + 1, "decide", at_us, key, subject, body=text(payload)))
+                return state.decide(key, at_us, seen, offered, subject)[0]
             finally:
                 lock.busy = False
-
-    def _ask(self, seen: np.ndarray, available: Iterable[Name] | None, subject: Name | None) -> Decision:
-        state, player = self._state, self._player
-        offered = None if available is None else player.offered(available)
-        subject = None if subject is None else str(as_name(subject, "subject"))
-        while len(player.open) >= state.spec.max_open:
-            self._happen("censor", {"cause": "room"}, next(iter(player.open)))
-        now, after = time_ns() // 1000, state.last_us + 1
-        at_us = now if now > after else max(after, EARLIEST)
-        key = hex(at_us)[2:] + self._session
-        if self._journal is not None:
-            payload: Payload = {"context": seen.tolist()} if len(seen) else {}
-            if offered is not None:
-                payload["available"] = [player.names[arm] for arm in offered]
-            self._journal(Event(state.head + 1, "decide", at_us, key, subject, body=text(payload)))
-        return state.decide(key, at_us, seen, offered, subject)[0]
 
     def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> Outcome:
         """Learn from the rewards of a decision, given by itself or its id: one per group (a plain number for one group).
@@ -239,10 +194,9 @@ class Agent:
                     self._rewards[0] = rewards
                 else:
                     self._rewards[:] = received(rewards, self._groups)
-                at_us = time_ns() // 1000
-                if at_us < state.last_us:
-                    at_us = state.last_us
-                if self._journal is not None:
+                at_us = state.last_us
+                if self._journal is not None:  # else nobody asks when it was
+                    at_us = max(time_ns() // 1000, at_us)
                     self._journal(rewarded(state.head + 1, "reward", at_us, key, self._rewards.tolist()))
                 state.end("reward", key, at_us, self._rewards)
                 return "accepted"
@@ -264,22 +218,6 @@ class Agent:
         """Never play an arm again. Its open decisions still take rewards, and `add` brings it back."""
         with self._lock:
             self._happen("retire", self._state.retiring(name))
-
-    def name_state(self, regime: int, name: str) -> None:
-        """Give a remembered state a name, by its number in the `belief`; it has it for as long as it is remembered.
-
-        Examples
-        --------
-        >>> import latentbandits as lb
-        >>> agent = lb.Agent("state-library")
-        >>> for reward in (0.2, 0.9, 0.9):
-        ...     _ = agent.tell(agent.ask(), reward)
-        >>> agent.name_state(agent.belief.states[0].number, "rain")
-        >>> agent.belief.states[0].name
-        'rain'
-        """
-        with self._lock:
-            self._happen("name", self._state.naming(regime, name))
 
     def _happen(self, kind: str, payload: Payload, key: str | None = None) -> None:
         """Let the next event happen, once the journal has it."""
@@ -356,19 +294,17 @@ class Agent:
     def __getstate__(self) -> Never:
         raise TypeError("Agent: an agent cannot be pickled or copied; use save and load")
 
-    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a file, whole or not at all.
 
         The file is a zip archive of NumPy arrays and one JSON document that describes them. It holds everything: the policy's settings, its
-        memory (without fields that the policy names in `scratch`), the random stream, the arms and the open decisions. A file that
-        another process has written since this agent read or wrote it is not replaced, nor is one that it has neither read nor written,
-        unless `overwrite` is True.
+        memory (without fields that the policy names in `scratch`), the random stream, the arms and the open decisions. It replaces
+        whatever is at the path: each process needs a path of its own, or a store (`latentbandits.open_agent`).
         """
-        place = Path(os.path.realpath(path))
         with self._saving:
             with self._lock:
                 contents = file.contents(self._state)
-            self._revisions[place] = file.write(place, contents, self._revisions, overwrite)
+            write_whole(Path(path), file.written(contents))
 
     @classmethod
     def load(
@@ -391,9 +327,8 @@ class Agent:
         journal, compiled
             As for a new agent.
         """
-        state, revision = file.read(Path(path).read_bytes(), path, policy)
+        state = file.read(Path(path).read_bytes(), path, policy)
         agent: Self = cls.__new__(cls)
         agent._begin(state, journal)
         bind(state.player.policy, compiled, agent._switch)
-        agent._revisions[Path(os.path.realpath(path))] = revision
         return agent

@@ -9,13 +9,11 @@ create        ``body``: the specification
 configure     ``body``: the settings that change
 status        ``body``: status
 add, retire   ``body``: arm (a name)
-name          ``body``: number (of a regime), name
-decide        key, subject; ``body``: context, available (names), deferred; in a store also what came of it: arm, decided_by, probability,
+decide        key, subject; ``body``: context, available (names); in a store also what came of it: arm, decided_by, probability,
               scores; ``body``: probe_reasons, status (if not live), policy (its arm, in shadow), arms and probabilities of several groups
-activate      key: the decision was shown
 reward        key, value (``body``: rewards, if there are several groups). One of these three ends a decision, once.
 expire        key, value: the reward window is over, and the default value was taken
-censor        key; ``body``: cause (asked: by the caller; time: the window is over; unseen: never activated; room: too many were open)
+censor        key; ``body``: cause (asked: by the caller; time: the window is over; room: too many were open)
 late          key, value: a reward for a decision that had expired or was censored; not learned
 ============  ===============================================================================================================
 
@@ -43,16 +41,14 @@ KINDS = {
     "status": Kind(),
     "add": Kind(),
     "retire": Kind(),
-    "name": Kind(),
     "decide": Kind("decided", "decided"),
-    "activate": Kind("activated"),
     "reward": Kind("ended", "rewarded"),
     "expire": Kind("ended", "expired"),
     "censor": Kind("ended", "censored"),
     "late": Kind("late", "late"),
 }
 ROLES = {role: tuple(name for name, kind in KINDS.items() if kind.role == role) for role in
-         ("decided", "activated", "ended", "late")}  # fmt: skip
+         ("decided", "ended", "late")}  # fmt: skip
 COUNTED = {name: kind.counted for name, kind in KINDS.items() if kind.counted is not None}
 
 
@@ -63,15 +59,12 @@ class Payload(TypedDict, total=False):
     available: list[Name]
     probe_reasons: list[str]
     policy: Name
-    deferred: bool
     arms: list[int]
     probabilities: list[float | None]
     status: str
     rewards: list[float]
     cause: str
     arm: Name
-    number: int
-    name: str
 
 
 class Event(NamedTuple):
@@ -135,4 +128,4 @@ def rewarded(seq: int, kind: str, at_us: int, key: str, rewards: Sequence[float]
 
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # made once: it takes longer than most bodies
-CAUSES = {cause: text({"cause": cause}) for cause in ("asked", "time", "unseen", "room")}
+CAUSES = {cause: text({"cause": cause}) for cause in ("asked", "time", "room")}

@@ -4,10 +4,8 @@ import json
 import os
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping
 from hashlib import sha256
 from io import BytesIO
-from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 import numpy as np
@@ -20,7 +18,6 @@ from latentbandits.agent.player import Player
 from latentbandits.agent.slots import Open, packed
 from latentbandits.agent.spec import STATUSES, Expected, PolicyRecord, Spec, SpecRecord, policy_of, policy_record
 from latentbandits.agent.state import COUNTS, State
-from latentbandits.files import locked, write_whole
 from latentbandits.memories import copied, replaced, saved
 from latentbandits.protocols import Choice, Policy
 from latentbandits.settings import InvalidValueError, check_int
@@ -37,7 +34,6 @@ class OpenRecord(TypedDict):
     arms: list[int]
     by: str
     counted_under: str
-    active: bool
     asked: bool
 
 
@@ -48,7 +44,6 @@ class StateRecord(TypedDict):
     policy: PolicyRecord
     names: list[Name]
     retired: list[Name]
-    regimes: dict[str, str]
     status: str
     head: int
     last_us: int
@@ -63,7 +58,6 @@ class Document(TypedDict):
     format: str
     version: int
     written_by: str
-    revision: str
     diverged: int
     state: StateRecord
 
@@ -93,7 +87,6 @@ def contents(state: State) -> Contents:
         "policy": policy_record(player.policy),
         "names": list(player.names),
         "retired": [player.names[arm] for arm in sorted(player.retired)],
-        "regimes": {str(number): name for number, name in sorted(player.regimes.items())},
         "status": state.status,
         "head": state.head,
         "last_us": state.last_us,
@@ -106,7 +99,6 @@ def contents(state: State) -> Contents:
                 "arms": list(waiting.arms),
                 "by": waiting.by,
                 "counted_under": waiting.counted_under,
-                "active": waiting.active,
                 "asked": bool(waiting.content),
             }
             for key, waiting in player.open.items()
@@ -119,13 +111,12 @@ def contents(state: State) -> Contents:
     return Contents(record, arrays, state.diverged)
 
 
-def written(given: Contents, revision: str = "") -> bytes:
+def written(given: Contents) -> bytes:
     """Return the content of a file."""
     document: Document = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"latentbandits {__version__}",
-        "revision": revision,
         "diverged": given.diverged,
         "state": given.record,
     }
@@ -138,8 +129,8 @@ def written(given: Contents, revision: str = "") -> bytes:
     return content.getvalue()
 
 
-def read(content: bytes, path: str | os.PathLike[str], expected: Expected) -> tuple[State, str]:
-    """Return the state in the content of a file, and the file's revision, or refuse it; `path` says where it comes from."""
+def read(content: bytes, path: str | os.PathLike[str], expected: Expected) -> State:
+    """Return the state in the content of a file, or refuse it; `path` says where it comes from."""
     try:
         document = described(content)
         version = document["version"]
@@ -159,7 +150,7 @@ def read(content: bytes, path: str | os.PathLike[str], expected: Expected) -> tu
         raise _damaged(path) from problem
     policy = policy_of(record["policy"], expected)
     try:
-        return _state(policy, document, arrays, expected), document["revision"]
+        return _state(policy, document, arrays, expected)
     except (IndexError, KeyError, TypeError, ValueError) as problem:
         raise _damaged(path) from problem
 
@@ -180,7 +171,6 @@ def _state(policy: Policy, document: Document, arrays: Arrays, expected: Expecte
         names,
         mixing,
         {numbers[name] for name in record["retired"]},
-        {int(number): str(name) for number, name in record["regimes"].items()},
     )
     player.open = _open(record, arrays, policy)
     counts = {name: int(record["counts"][name]) for name in COUNTS}
@@ -218,7 +208,6 @@ def _open(record: StateRecord, arrays: Arrays, policy: Policy) -> "OrderedDict[s
                 one["by"],
                 one["at_us"],
                 one["counted_under"],
-                one["active"],
             ),
         )
         for one in record["open"]
@@ -242,35 +231,6 @@ def _is_consistent(state: State, record: StateRecord) -> bool:
         and min(state.counts.values()) >= 0
         and state.status in STATUSES
     )
-
-
-def write(path: Path, given: Contents, revisions: Mapping[Path, str | None], overwrite: bool) -> str:
-    """Write an agent's file and return its revision; refuse if the file is not the one that the agent knows by its path."""
-    revision = os.urandom(8).hex()
-    content = written(given, revision)
-    with locked(path.with_name(f".{path.name}.lock"), keep=False):
-        if not overwrite and path.exists():
-            if path not in revisions:
-                rule = "new, or one that this agent has read or written (load it, or save with overwrite=True)"
-                raise InvalidValueError("Agent", "file", str(path), rule)
-            if _revision_of(path) != revisions[path]:
-                raise InvalidValueError(
-                    "Agent",
-                    "file",
-                    str(path),
-                    "as this agent last read or wrote it (another one has saved there since: give each process a path of its own, "
-                    "or keep the agent in one process and load the file again)",
-                )
-        write_whole(path, content)
-    return revision
-
-
-def _revision_of(path: Path) -> str | None:
-    """Return the revision of an agent's file; None for a file that has none, or for no file."""
-    try:
-        return described(path.read_bytes())["revision"]
-    except Exception:  # whatever it is, it is no agent of this version
-        return None
 
 
 def _damaged(path: str | os.PathLike[str]) -> InvalidValueError:

@@ -1,8 +1,7 @@
 """Checks of what an agent is given: policies, names of arms, and numbers of the right size, all finite."""
 
 import numbers
-import reprlib
-from collections.abc import Iterable, Mapping, Sequence, Set, Sized
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TypeGuard
 
 import numpy as np
@@ -38,19 +37,6 @@ def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Pol
     if len(names) != policy.arms:
         raise InvalidValueError("Agent", "arms", arms, f"{policy.arms}, the policy's, or that many names")
     return policy, names
-
-
-def refuse_settings(
-    owner: str, policy: object, arms: object, given: Mapping[str, object], known: Sequence[str]
-) -> None:
-    """Refuse a setting that is not among the known ones of an agent; that of a policy belongs to the policy."""
-    for name, value in given.items():
-        if name not in known:
-            called = f'"{policy}"' if isinstance(policy, str) else "name"
-            count = arms if _integer(arms) else len(arms) if isinstance(arms, Sized) else 2
-            example = f"lb.policy({called}, arms={count}, {name}={reprlib.repr(value)})"
-            rule = f"one of {', '.join(known)}{nearest(name, known)}, or belong to the policy, as in {example}"
-            raise InvalidValueError(owner, "setting", name, rule)
 
 
 def _names(arms: object) -> list[Name]:

@@ -15,12 +15,10 @@ from latentbandits.agent.spec import Spec
 from latentbandits.agent.steps import Steps, choose, learn
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
-from latentbandits.policies.state_library.belief import Belief, Remembered
-from latentbandits.protocols import PROBE_REASON, Choice, Policy, grown, grown_choice
+from latentbandits.policies.state_library.belief import Belief
+from latentbandits.protocols import PROBE_REASON, Choice, Policy, grown, grown_choice, refuse_fixed
 from latentbandits.random import Stream, stream
-from latentbandits.settings import InvalidValueError, check_int
-
-_LONGEST = 100  # characters of the name of a state
+from latentbandits.settings import InvalidValueError
 
 _tuple = tuple.__new__  # takes half the time of Decision(...)
 Addition = tuple[Policy, Any, dict[str, Choice]]  # with one arm more: the policy, its memory and the open choices
@@ -35,7 +33,6 @@ class Player:
     names : the arms' names
     mixing : floor and holdback
     retired : set of the numbers of retired arms
-    regimes : names that were given to states, by their number
     numbers : the number of every name
     open : the open decisions by id, oldest first
     choice, block : where the policy works: the choice of the decision that was made or completed last, and its bytes
@@ -51,10 +48,8 @@ class Player:
         names: Iterable[Name],
         mixing: Mixing,
         retired: Iterable[int] = (),
-        regimes: Mapping[int, str] | None = None,
     ) -> None:
         self.policy, self.memory, self.random = policy, memory, random
-        self.regimes = dict(regimes or {})
         self.choose, self.learn = plain(choose), plain(learn)
         self._deterministic = policy.deterministic
         self.mix(mixing)
@@ -86,39 +81,14 @@ class Player:
         self.sure = self._deterministic and not self._mixes
 
     def belief(self) -> Belief:
-        """Return what the policy believes, with the names that states were given."""
+        """Return what the policy believes."""
         if not self.policy.has_belief:
             raise AttributeError("Agent: policy has no belief but must be one that has, such as StateLibrary")
-        found = self.policy.belief(self.memory)
-        if not self.regimes:
-            return found
-        named = (state._replace(name=self.regimes.get(state.number, "")) for state in found.states)
-        return found._replace(states=tuple(named))
-
-    def refuse_name(self, number: object, name: object) -> tuple[int, str]:
-        """Return the number of a regime and its name; refuse one that is not remembered, or a name that is none."""
-        numbers = [state.number for state in self._numbered()]
-        if isinstance(number, bool) or number not in numbers:
-            which = f"one of {', '.join(map(str, numbers))}" if numbers else "of which there are none yet"
-            raise InvalidValueError("Agent", "regime", number, f"the number of a remembered state, {which}")
-        return int(number), _as_title(name)
-
-    def name(self, number: object, name: object) -> None:
-        """Give a regime the name that was recorded for it; if it is not remembered here, the name is left out."""
-        number, name = check_int("Agent", "number", number), _as_title(name)
-        if any(state.number == number for state in self._numbered()):
-            self.regimes[number] = name
-
-    def _numbered(self) -> list[Remembered]:
-        """Return the remembered states that have a number, or refuse a policy that has no belief."""
-        if not self.policy.has_belief:
-            owner = type(self.policy).__name__
-            raise InvalidValueError("Agent", "policy", owner, "one that has a belief, such as StateLibrary")
-        return list(self.belief().states)
+        return self.policy.belief(self.memory)
 
     def offered(self, available: object) -> list[int]:
         """Return the numbers of the arms that are available by name and not retired, or refuse."""
-        refuse_fixed(self.policy, "available", available)
+        refuse_fixed(self.policy)
         if isinstance(available, str | bytes | Mapping) or not isinstance(available, Iterable):
             raise InvalidValueError("Agent", "available", available, "a list of names of arms")
         named = list(available)
@@ -135,7 +105,6 @@ class Player:
         offered: list[int] | None,
         subject: Name | None,
         counted_under: str | None = None,
-        active: bool = True,
     ) -> Decision:
         """Make the decision that has an id."""
         self.block[:] = self._blank
@@ -156,7 +125,7 @@ class Player:
             numbers = tuple(choice.arms.tolist())
             names = self.called(numbers)
         chances = self._certain if self.sure else self._chances(offered)
-        self.open[key] = _tuple(Open, (bytes(self.block), numbers, by, at_us, counted_under or by, active))
+        self.open[key] = _tuple(Open, (bytes(self.block), numbers, by, at_us, counted_under or by))
         return _tuple(Decision, (key, names, WORDS[choice.tags.item(PROBE_REASON)], chances, by))
 
     def overwrite(self, key: str, arms: tuple[int, ...], chances: Iterable[float | None], by: str) -> None:
@@ -228,7 +197,7 @@ class Player:
 
     def addition(self, name: Name) -> Addition | None:
         """Return what a new arm needs, the policy, its memory and the open choices with one arm more; None for a retired arm; or refuse."""
-        refuse_fixed(self.policy, "arm", name)
+        refuse_fixed(self.policy)
         if name in self.numbers:
             if self.numbers[name] in self.retired:
                 return None
@@ -258,7 +227,7 @@ class Player:
 
     def retirable(self, name: object) -> int:
         """Return the number of an arm that can be retired, or refuse."""
-        refuse_fixed(self.policy, "arm", name)
+        refuse_fixed(self.policy)
         arm = number_of(name, self.numbers)
         if arm in self.retired:
             raise InvalidValueError("Agent", "arm", name, "one that is not retired")
@@ -271,13 +240,6 @@ class Player:
         self._arrange(self.names, {*self.retired, arm})
 
 
-def _as_title(name: object) -> str:
-    """Return the name of a state, or refuse it."""
-    if isinstance(name, str) and name.strip() and name[:_LONGEST].splitlines() == [name]:
-        return name
-    raise InvalidValueError("Agent", "name", name, f"a text of 1 to {_LONGEST} characters in one line")
-
-
 def refuse_unavailable(choice: Choice) -> None:
     """Refuse a choice with an arm that is not available."""
     arms = choice.arms.tolist()
@@ -285,11 +247,3 @@ def refuse_unavailable(choice: Choice) -> None:
     if not all(arm in known and choice.arm_scores[arm].available for arm in arms):
         allowed = [arm for arm in known if choice.arm_scores[arm].available]
         raise InvalidValueError("Agent", "choice", arms, f"among the arms {allowed} (this is an error of the policy)")
-
-
-def refuse_fixed(policy: Policy, field: str, value: object) -> None:
-    """Refuse a change of the arms of a policy that needs all of them in every round."""
-    if policy.fixed_arms:
-        raise InvalidValueError(
-            "Agent", field, value, f"left out, since the arms of {type(policy).__name__} cannot change"
-        )

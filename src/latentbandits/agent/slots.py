@@ -22,7 +22,6 @@ class Open(NamedTuple):
     by : who decided: policy, floor or control
     at_us : when, in microseconds since 1970
     counted_under : who decided, or the status of then if it was not live
-    active : whether it was shown
     """
 
     content: bytes
@@ -30,7 +29,6 @@ class Open(NamedTuple):
     by: str
     at_us: int
     counted_under: str
-    active: bool = True
 
 
 class Slots:

@@ -13,22 +13,11 @@ from latentbandits.protocols import LARGEST_REWARD, Policy
 from latentbandits.settings import Above, InvalidValueError, Within, check_int, check_range, nearest
 from latentbandits.specs import split, wrapper
 
-STATUSES = ("draft", "shadow", "live", "frozen", "killed", "archived")
-# Which follow which; an experiment that has decided is never a draft again, and an archived one stays so
-AFTER = {
-    "draft": ("shadow", "live", "archived"),
-    **dict.fromkeys(("shadow", "live", "frozen", "killed"), ("shadow", "live", "frozen", "killed", "archived")),
-    "archived": (),
-}
 DECIDING, LEARNING = ("shadow", "live", "frozen", "killed"), ("shadow", "live")
+STATUSES = (*DECIDING, "archived")  # any may follow any, but an archived experiment stays so
 ANY_TIME = ("max_open", "floor", "holdback", "control", "window", "default")
 USUAL = "state-library"  # the policy of an experiment of which only the arms are given
-_UNSEEN = (
-    "Cc",
-    "Cs",
-    "Zl",
-    "Zp",
-)  # categories of characters that are no text: control, half a pair, separators of lines
+_UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # characters that are no text: control, half a pair, separators of lines
 _LONGEST = 10 * 365 * 86_400.0  # seconds
 Expected = Policy | type | str | None  # the policy that a file must have
 PolicyRecord = TypedDict("PolicyRecord", {"class": str, "settings": dict[str, object]})
@@ -65,30 +54,17 @@ class Spec(NamedTuple):
 
     policy: Any  # a Policy; a service shows one from outside this package by its name and settings
     arms: tuple[Name, ...]
-    seed: int
-    max_open: int
-    floor: float
-    holdback: float
-    control: Name
-    window: float | None
-    default: float | None
+    seed: int = 0
+    max_open: int = 10_000
+    floor: float = 0.0
+    holdback: float = 0.0
+    control: Name | None = None
+    window: float | None = None
+    default: float | None = None
 
     @classmethod
-    def of(
-        cls,
-        policy: Policy | str,
-        arms: Sequence[Name] | int | None = None,
-        seed: int = 0,
-        max_open: int = 10_000,
-        floor: float = 0.0,
-        holdback: float = 0.0,
-        control: Name | None = None,
-        window: float | None = None,
-        default: float | None = None,
-        *,
-        added: Sequence[Name] = (),
-    ) -> Self:
-        """Return the settings, checked, or refuse them. `added` are arms that came later.
+    def of(cls, policy: Policy | str, arms: Sequence[Name] | int | None = None, **settings: Any) -> Self:
+        """Return the settings of an experiment, checked, or refuse them.
 
         Examples
         --------
@@ -102,87 +78,50 @@ class Spec(NamedTuple):
         try:
             policy, names = online(policy, arms)
             refuse_unclear(names)
-            control = names[0] if control is None else control
-            made = cls.checked(policy, names, seed, max_open, floor, holdback, control, added)
         except InvalidValueError as refusal:
             raise refusal.at(owner="experiment") from None
+        return cls(policy, tuple(names), control=names[0]).changed(settings, names)
+
+    def changed(self, changes: Mapping[str, Any], names: Sequence[Name]) -> Self:
+        """Return the settings with some of them changed, or refuse; `names` are those of all arms by now."""
+        known = self._fields[2:]
+        for name in changes:
+            if name not in known:
+                rule = f"one of {', '.join(known)}{nearest(name, known)}"
+                raise InvalidValueError("experiment", "setting", name, rule)
+        given = {name: value for name, value in changes.items() if (name, value) != ("control", None)}
+        try:
+            return self._replace(**given).checked(names)
+        except InvalidValueError as refusal:
+            raise refusal.at(owner="experiment") from None
+
+    def checked(self, names: Sequence[Name]) -> Self:
+        """Return the settings as plain values, or refuse them."""
+        seed = check_int("Agent", "seed", self.seed, least=0)
+        mix = mixing(self.policy, names, seed, self.floor, self.holdback, self.control)
+        most = check_int("Agent", "max_open", self.max_open, least=1)
+        control = names[0] if self.control is None else as_name(self.control, "control")
+        window, default = self.window, self.default
         if window is not None:
             window = check_range("experiment", "window", window, Above(0))
             window = check_range("experiment", "window", window, Within(1e-3, _LONGEST))
         if default is not None:
             if window is None:
-                raise InvalidValueError(
-                    "experiment", "default", default, "given with a window (without one it is never taken)"
-                )
+                rule = "given with a window (without one it is never taken)"
+                raise InvalidValueError("experiment", "default", default, rule)
             default = check_range("experiment", "default", default, Within(-LARGEST_REWARD, LARGEST_REWARD))
-        return made._replace(window=window, default=default)
-
-    @classmethod
-    def checked(
-        cls,
-        policy: Policy,
-        names: Sequence[Name],
-        seed: int,
-        max_open: int,
-        floor: float,
-        holdback: float,
-        control: Name | None,
-        added: Sequence[Name] = (),
-    ) -> Self:
-        """Return settings without rules about rewards, or refuse them as `Agent` does."""
-        seed = check_int("Agent", "seed", seed, least=0)
-        mix = mixing(policy, list(dict.fromkeys([*names, *added])), seed, floor, holdback, control)
-        most = check_int("Agent", "max_open", max_open, least=1)
-        control = names[0] if control is None else as_name(control, "control")
-        return cls(policy, tuple(names), seed, most, mix.floor, mix.holdback, control, None, None)
-
-    def changed(self, changes: Mapping[str, object], added: Sequence[Name] = ()) -> Self:
-        """Return the settings with some of them changed, or refuse; the policy is given as text or as itself."""
-        for name in changes:
-            if name not in self._fields:
-                raise InvalidValueError(
-                    "experiment", "setting", name, f"one of {', '.join(self._fields)}{nearest(name, self._fields)}"
-                )
-        given = {**self._asdict(), **changes}
-        if "arms" in changes and "policy" not in changes:
-            raise InvalidValueError("experiment", "arms", changes["arms"], "changed together with the policy")
-        if (
-            "arms" in changes
-            and "control" not in changes
-            and self.control not in _names(given["policy"], given["arms"])
-        ):
-            given["control"] = None
-        return self.of(**given, added=added)
+        return type(self)(self.policy, self.arms, seed, most, mix.floor, mix.holdback, control, window, default)
 
     def plain(self) -> SpecRecord:
         """Return everything as values that JSON can hold."""
-        _, _, seed, max_open, floor, holdback, control, window, default = self
-        return {
-            "policy": policy_record(self.policy),
-            "arms": list(self.arms),
-            "seed": seed,
-            "max_open": max_open,
-            "floor": floor,
-            "holdback": holdback,
-            "control": control,
-            "window": window,
-            "default": default,
-        }
+        record = {**self._asdict(), "policy": policy_record(self.policy), "arms": list(self.arms)}
+        return cast("SpecRecord", record)
 
     @classmethod
     def read(cls, record: SpecRecord, expected: Expected = None) -> Self:
         """Return the settings that `plain` returned; a policy from outside this package must be the expected one."""
-        return cls(
-            policy_of(record["policy"], expected),
-            tuple(record["arms"]),
-            record["seed"],
-            record["max_open"],
-            record["floor"],
-            record["holdback"],
-            record["control"],
-            record["window"],
-            record["default"],
-        )
+        given = {**record, "policy": policy_of(record["policy"], expected), "arms": tuple(record["arms"])}
+        return cls(**given)  # type: ignore[arg-type]
 
     def mixing(self, names: Sequence[Name]) -> Mixing:
         """Return floor and holdback, with a fresh random stream."""
@@ -239,14 +178,6 @@ def is_experiment(name: object) -> TypeGuard[str]:
     if not isinstance(name, str) or not 0 < len(name) <= 64 or not name.isascii():
         return False
     return name[0].isalnum() and all(one.isalnum() or one in "-_." for one in name)
-
-
-def _names(policy: Any, arms: Any) -> list[Name]:
-    """Return the names of the arms of other settings, or refuse them."""
-    try:
-        return online(policy, arms)[1]
-    except InvalidValueError as refusal:
-        raise refusal.at(owner="experiment") from None
 
 
 def policy_record(policy: Policy) -> PolicyRecord:

@@ -14,7 +14,7 @@ from latentbandits.agent.inputs import as_name, observed, received
 from latentbandits.agent.mixing import CONTROL
 from latentbandits.agent.player import Player
 from latentbandits.agent.slots import Open
-from latentbandits.agent.spec import LEARNING, Spec, SpecRecord
+from latentbandits.agent.spec import LEARNING, Spec
 from latentbandits.protocols import ArmScore
 from latentbandits.settings import InvalidValueError
 
@@ -33,7 +33,7 @@ class State:
     ----------
     spec : its settings
     player : the policy at work
-    status : draft, shadow, live, frozen, killed or archived; an agent that is in no store is live
+    status : live, shadow, frozen, killed or archived; an agent that is in no store is live
     head, last_us : number and time of the last event
     newest : id of the newest decision, empty if there is none
     counts : how many of what `COUNTS` names
@@ -42,7 +42,7 @@ class State:
 
     spec: Spec
     player: Player
-    status: str = "draft"
+    status: str = "live"
     head: int = 0
     last_us: int = 0
     newest: str = ""
@@ -50,9 +50,9 @@ class State:
     diverged: int = 0
 
     @classmethod
-    def fresh(cls, spec: Spec, status: str = "draft") -> Self:
+    def fresh(cls, spec: Spec) -> Self:
         """Return an agent to which nothing has happened yet."""
-        return cls(spec, Player.fresh(spec), status)
+        return cls(spec, Player.fresh(spec))
 
     @property
     def open(self) -> "OrderedDict[str, Open]":
@@ -104,42 +104,48 @@ class State:
         seen: np.ndarray,
         offered: list[int] | None,
         subject: Name | None,
-        active: bool = True,
     ) -> tuple[Decision, Open | None]:
         """Decide, as the status says; return also what the policy decided, if something else is played."""
-        player, status = self.player, self.status
         wanted: Open | None = None
-        if status == "live":
-            decision = player.decide(key, at_us, seen, offered, subject, None, active)
-        elif status == "frozen":
-            decision = player.decide(key, at_us, seen, offered, subject, status, active)
+        if self.status == "live":
+            decision = self.player.decide(key, at_us, seen, offered, subject)
         else:
-            fallback = self.control if offered is None or self.control in offered else offered[0]
-            arms, chances = (fallback,) * player.policy.groups, (1.0,) * player.policy.groups
-            decision = Decision(key, player.called(arms), (), chances, CONTROL)
-            if status == "shadow":
-                decision = decision._replace(
-                    probe_reasons=player.decide(key, at_us, seen, offered, subject, status, active).probe_reasons
-                )
-                wanted = player.open[key]
-                player.overwrite(key, arms, chances, CONTROL)
-            else:  # killed: the policy is not asked, since it may be what is wrong
-                player.open[key] = Open(b"", arms, CONTROL, at_us, status, active)
+            decision, wanted = self._decide_otherwise(key, at_us, seen, offered, subject)
         self.newest = key
         self.head += 1
         self.last_us = at_us
         return decision, wanted
 
+    def _decide_otherwise(
+        self, key: str, at_us: int, seen: np.ndarray, offered: list[int] | None, subject: Name | None
+    ) -> tuple[Decision, Open | None]:
+        """Decide while frozen, or play the control arm."""
+        player, status = self.player, self.status
+        if status == "frozen":
+            return player.decide(key, at_us, seen, offered, subject, status), None
+        fallback = self.control if offered is None or self.control in offered else offered[0]
+        arms, chances = (fallback,) * player.policy.groups, (1.0,) * player.policy.groups
+        decision = Decision(key, player.called(arms), (), chances, CONTROL)
+        if status != "shadow":  # killed: the policy is not asked, since it may be what is wrong
+            player.open[key] = Open(b"", arms, CONTROL, at_us, status)
+            return decision, None
+        probe_reasons = player.decide(key, at_us, seen, offered, subject, status).probe_reasons
+        wanted = player.open[key]
+        player.overwrite(key, arms, chances, CONTROL)
+        return decision._replace(probe_reasons=probe_reasons), wanted
+
     def end(self, kind: str, key: str, at_us: int, rewards: np.ndarray | None) -> None:
         """End an open decision, by its rewards (`reward`, `expire`) or without (`censor`)."""
         player, counts = self.player, self.counts
-        waiting = player.open.pop(key)
-        if rewards is not None and waiting.content and self.status in LEARNING:
-            player.block[:] = waiting.content
+        content = player.open.pop(key).content
+        if rewards is None:
+            pass
+        elif content and self.status in LEARNING:
+            player.block[:] = content
             player.learn(player.policy, player.memory, player.choice, rewards)
             if key != self.newest:
                 counts["overtaken"] += 1
-        elif rewards is not None:
+        else:
             counts["unlearned"] += 1
         counts[COUNTED[kind]] += 1
         self.head += 1
@@ -154,11 +160,6 @@ class State:
     def retiring(self, name: object) -> Payload:
         """Return what an event says that retires an arm, or refuse it."""
         return {"arm": self.player.names[self.player.retirable(name)]}
-
-    def naming(self, number: object, name: object) -> Payload:
-        """Return what an event says that names a regime; refuse one that is not remembered, or a name that is none."""
-        number, title = self.player.refuse_name(number, name)
-        return {"number": number, "name": title}
 
     def apply(self, event: Event) -> Decision | None:
         """Let an event happen, and return the decision if it is one. The log says what was played, whatever comes out here."""
@@ -178,7 +179,7 @@ class State:
         plain = not self.covariates and "context" not in payload
         seen = NOTHING if plain else observed(payload.get("context"), self.covariates)
         offered = player.offered(payload["available"]) if "available" in payload else None
-        decision, _ = self.decide(key, event.at_us, seen, offered, event.subject, not payload.get("deferred"))
+        decision, _ = self.decide(key, event.at_us, seen, offered, event.subject)
         if event.arm is not None:  # what came of it is noted
             arms, chances, here = event.arms, event.probabilities, self.open[key].arms
             near = decision.by == event.decided_by and _near(decision.probabilities, chances)
@@ -197,10 +198,6 @@ class State:
         self.end(event.kind, key, event.at_us, rewards)
         self.counts["dropped"] += payload.get("cause") == "room"
 
-    def _activate(self, event: Event) -> None:
-        key = str(event.key)
-        self.open[key] = self.open[key]._replace(active=True)
-
     def _note_late(self, event: Event) -> None:  # noqa: ARG002
         self.counts["late"] += 1
 
@@ -211,35 +208,12 @@ class State:
     def _retire(self, event: Event) -> None:
         self.player.retire(self.player.retirable(_field(event.payload, "arm")))
 
-    def _name(self, event: Event) -> None:
-        self.player.name(_field(event.payload, "number"), _field(event.payload, "name"))
-
     def _set_status(self, event: Event) -> None:
         self.status = event.payload["status"]
 
     def _configure(self, event: Event) -> None:
-        changes = event.payload
-        record: SpecRecord = {**self.spec.plain(), **changes}  # type: ignore[typeddict-item]
-        spec = Spec.read(record, self.spec.policy if "policy" not in changes else None)
-        if self.status == "draft":
-            steps = [self.player.choose, self.player.learn]
-            self.player = self.begun(spec, "arms" in changes)
-            self.player.use(steps if type(spec.policy) is type(self.spec.policy) else None)
-        else:
-            self.player.mix(spec.mixing(self.player.names)._replace(random=self.player.mixing.random))
-        self.spec = spec
-
-    def begun(self, spec: Spec, arms: bool) -> Player:
-        """Return a draft's beginning with other settings, or refuse: arms that were added or retired stay so, unless new `arms` are set."""
-        if arms:
-            return Player.fresh(spec)
-        player = Player.fresh(spec._replace(control=spec.arms[0]))
-        for name in self.player.names[len(spec.arms) :]:
-            player.add(name, player.addition(name))
-        for name in self.retired:
-            player.retire(player.retirable(name))
-        player.mix(spec.mixing(player.names))
-        return player
+        self.spec = self.spec._replace(**event.payload)
+        self.player.mix(self.spec.mixing(self.player.names)._replace(random=self.player.mixing.random))
 
     def shown(self) -> str:
         """Return the settings as they are now, as JSON: what a store shows of an experiment."""
@@ -260,9 +234,7 @@ RULES: Mapping[str, Callable[[State, Event], Decision | None]] = {
     "status": State._set_status,
     "add": State._add,
     "retire": State._retire,
-    "name": State._name,
     "decide": State._decide_again,
-    "activate": State._activate,
     "reward": State._end_again,
     "expire": State._end_again,
     "censor": State._end_again,

@@ -18,18 +18,11 @@ WORDS = {
     "reached_at": ("URL", "where other replicas reach this one (default: the host and port of this one)"),
     "lease": ("SECONDS", "without a sign of life after which another replica takes over (default: 5)"),
     "body": ("BYTES", "the most that a request may have (default: 4194304)"),
-    "batch": ("N", "decisions or rewards in one request (default: 1000)"),
-    "context": ("N", "numbers in a context (default: 1000)"),
     "open": ("N", "decisions of one experiment that may wait for rewards (default: 100000)"),
-    "experiments": ("N", "how many experiments there may be (default: 1000)"),
     "waiting": ("N", "requests that may wait for the store (default: 10000)"),
-    "rate": ("N", "requests per second of a key that has no rate of its own (default: no limit)"),
-    "streams": ("N", "live views that may be open (default: 100)"),
     "stop": ("SECONDS", "that requests have to end when it stops (default: 10)"),
 }
-NUMBERS = {"rate": float, "lease": float} | dict.fromkeys(
-    ("port", "body", "batch", "context", "open", "experiments", "waiting", "streams", "stop"), int
-)
+NUMBERS = {"lease": float} | dict.fromkeys(("port", "body", "open", "waiting", "stop"), int)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

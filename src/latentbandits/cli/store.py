@@ -1,4 +1,4 @@
-"""Look after a store of decisions: check it, take its decisions out as a table, give space back."""
+"""Look after a store of decisions: check it, take its decisions out as a table."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from latentbandits.store import Verdict
 
-SUMMARY = "look after a store of decisions: verify, export, compact"
+SUMMARY = "look after a store of decisions: verify, export"
 EXAMPLES = (
     "latentbandits store verify decisions.db",
     "latentbandits store export decisions.db offers --out offers.csv",
@@ -17,9 +17,7 @@ EXAMPLES = (
 ACTIONS = {
     "verify": "repeat the log and compare everything else with what it leads to; works while the store is in use",
     "export": "write the decisions of an experiment as a table that `latentbandits diagnose` reads",
-    "compact": "give space back; with --forget, forget old idempotency keys",
 }
-DAY_US = 86_400_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,23 +27,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, summary in ACTIONS.items():
         made[name] = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         made[name].add_argument("store", metavar="STORE", help="a path, sqlite:///PATH or postgresql://...")
-    verify, export, compact = made["verify"], made["export"], made["compact"]
+    verify, export = made["verify"], made["export"]
     verify.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="which (default: all)")
     verify.add_argument("--policy", metavar="MODULE:CLASS", help="the policy, if it is from outside this package")
-    verify.add_argument(
-        "--rebuild",
-        action="store_true",
-        help="make again what follows from the log, then verify; needs the store for itself",
-    )
     export.add_argument("experiment", nargs="?", metavar="EXPERIMENT", help="which (default: the only one)")
     export.add_argument(
         "--out",
         type=Path,
         metavar="FILE",
-        help="file to write, .csv, .parquet, .jsonl or .dsjson (default: EXPERIMENT.csv)",
-    )
-    compact.add_argument(
-        "--forget", type=float, metavar="DAYS", help="forget idempotency keys that are older: asked again, they are new"
+        help="file to write, .csv or .parquet (default: EXPERIMENT.csv)",
     )
 
 
@@ -54,8 +44,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.store import StoreUnavailableError
 
     try:
-        action = {"verify": verify, "export": export, "compact": compact}[options.action]
-        return action(options)
+        return {"verify": verify, "export": export}[options.action](options)
     except StoreUnavailableError as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -66,16 +55,9 @@ def verify(options: argparse.Namespace) -> int:
     from contextlib import closing
 
     from latentbandits.presentation.numbers import aligned
-    from latentbandits.store import Verdict, reader_of, rebuild, storage_of
+    from latentbandits.store import reader_of
     from latentbandits.store import verify as verified
 
-    contradicted: list[Verdict] = []
-    if options.rebuild:
-        with closing(storage_of(options.store, new=False)) as storage:
-            for name in options.experiments or [row.name for row in storage.experiments()]:
-                before = verified(storage, name, options.policy)
-                contradicted += [before] if before.problems and not before.rebuildable else []
-                rebuild(storage, name, options.policy)
     with closing(reader_of(options.store)) as reads:
         names = options.experiments or [row.name for row in reads.experiments()]
         found = [verified(reads, name, options.policy) for name in names]
@@ -88,19 +70,12 @@ def verify(options: argparse.Namespace) -> int:
         for one in found
     ]
     print(aligned(head, rows))
-    lines = [
-        f"{one.experiment}: before it was made again, {problem}." for one in contradicted for problem in one.problems
-    ]
-    if contradicted:
-        lines.append(
-            "Events may have been changed after they were written; what was made again follows from them as they are."
-        )
-    print("\n".join(["", *lines, *notes(options.store, found, bool(contradicted))]))
-    return int(bool(contradicted) or any(one.problems for one in found))
+    print("\n".join(["", *notes(options.store, found)]))
+    return int(any(one.problems for one in found))
 
 
-def notes(store: str, found: "list[Verdict]", contradicted: bool = False) -> list[str]:
-    """Return what follows from verdicts, in sentences; `contradicted` says that the log was damaged before a rebuild."""
+def notes(store: str, found: "list[Verdict]") -> list[str]:
+    """Return what follows from verdicts, in sentences."""
     from latentbandits.store.replay import build
     from latentbandits.store.verify import EQUIVALENT
 
@@ -112,11 +87,8 @@ def notes(store: str, found: "list[Verdict]", contradicted: bool = False) -> lis
             lines.append(
                 f"{one.experiment}: equal up to rounding, since another build took part ({others}){otherwise}."
             )
-    wrong = [one for one in found if one.problems]
-    if not wrong and not contradicted:
+    if not any(one.problems for one in found):
         return [*lines, f"Next: `latentbandits store export {store} {found[0].experiment}` writes its decisions."]
-    if not contradicted and all(one.rebuildable for one in wrong):
-        return [*lines, f"Next: `latentbandits store verify --rebuild {store}` makes it again from the log."]
     return [*lines, "Next: go back to a copy from before the damage; this one stays readable."]
 
 
@@ -142,30 +114,4 @@ def export(options: argparse.Namespace) -> int:
         problem.check_ending(out, "store", *ENDING)
         number = exported(reads, name, out)
     print(f"{out}: {counted(number, 'row')} of {name}. Next: `latentbandits diagnose {out}` says what they show.")
-    return 0
-
-
-def compact(options: argparse.Namespace) -> int:
-    """Give space back."""
-    import time
-    from contextlib import closing
-
-    from latentbandits.settings import Above, check_range
-    from latentbandits.store import storage_of
-
-    forgotten = 0
-    if options.forget is not None:
-        check_range("store", "--forget", options.forget, Above(0))
-    with closing(storage_of(options.store, new=False)) as storage:
-        before = storage.size()
-        if options.forget is not None:
-            until = time.time_ns() // 1000 - round(options.forget * DAY_US)
-            forgotten = sum(storage.forget_answers(row.id, until) for row in storage.experiments())
-        storage.compact()
-        now = storage.size()
-    keys = "" if options.forget is None else f", {forgotten:,} idempotency keys forgotten"
-    print(
-        f"{options.store}: {before / 1e6:,.1f} MB before, {now / 1e6:,.1f} MB now{keys}. "
-        f"Next: `latentbandits store verify {options.store}` repeats its log."
-    )
     return 0

@@ -1,28 +1,141 @@
-"""The clients: `Client` waits, `AsyncClient` is awaited. What they do is written once, in `exchange`."""
+"""The clients: `Client` waits, `AsyncClient` is awaited. What they do is written once, in `exchange`; here are the verbs and the lines."""
 
 import asyncio
 import contextlib
 import os
 import threading
-import time
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx
 import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
-from latentbandits.client.exchange import NEVER_SENT, REST, Exchange, Reply, Rewards, Round, parse_address
-from latentbandits.settings import InvalidValueError
+from latentbandits.client.exchange import NEVER_SENT, Exchange, Line, Reply, Rewards, Round, parse_address
 
 T = TypeVar("T")
+Work = Callable[[], Coroutine[None, None, None]]
+
+
+class _Blocking:
+    """A line of threads. A forked process makes connections of its own."""
+
+    def __init__(self, url: str, transport: httpx.BaseTransport | None) -> None:
+        (self._base, self._path), self._transport = parse_address(url), transport
+        self._process, self._http, self._lock = -1, None, threading.Lock()  # type: int, httpx.Client | None, threading.Lock
+        self._alone, self._ended = threading.Lock(), threading.Event()
+        self._beside: threading.Thread | None = None
+
+    @property
+    def closed(self) -> bool:
+        return self._ended.is_set()
+
+    async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
+        try:
+            reply = self._connected().post(path, content=content, headers=headers, timeout=seconds)
+            return Reply(reply.status_code, reply.content, reply.headers.get("retry-after"))
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            return Reply(NEVER_SENT)
+        except httpx.TransportError:
+            return None
+
+    async def sleep(self, seconds: float) -> None:
+        self._ended.wait(seconds)
+
+    @contextlib.asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        with self._alone:
+            yield
+
+    def start(self, work: Work) -> None:
+        if self._beside is None or not self._beside.is_alive():
+            self._beside = threading.Thread(target=lambda: run(work()), name="latentbandits-client", daemon=True)
+            self._beside.start()
+
+    def _connected(self) -> httpx.Client:
+        with self._lock:
+            if self._http is None or self._process != os.getpid():
+                transport = self._transport or (httpx.HTTPTransport(uds=self._path) if self._path else None)
+                self._http, self._process = httpx.Client(base_url=self._base, transport=transport), os.getpid()
+            return self._http
+
+    async def close(self) -> None:
+        self._ended.set()
+        if self._http is not None and self._process == os.getpid():
+            self._http.close()
+
+
+class _Awaiting:
+    """A line of an event loop."""
+
+    def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None) -> None:
+        base, path = parse_address(url)
+        if transport is None and path:
+            transport = httpx.AsyncHTTPTransport(uds=path)
+        self._http = httpx.AsyncClient(base_url=base, transport=transport)
+        self._alone = asyncio.Lock()
+        self._beside: asyncio.Task[None] | None = None
+
+    @property
+    def closed(self) -> bool:
+        return self._http.is_closed
+
+    async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
+        try:
+            async with asyncio.timeout(seconds):
+                reply = await self._http.post(path, content=content, headers=headers)
+            return Reply(reply.status_code, reply.content, reply.headers.get("retry-after"))
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            return Reply(NEVER_SENT)
+        except (httpx.TransportError, TimeoutError):
+            return None
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def alone(self) -> asyncio.Lock:
+        return self._alone
+
+    def start(self, work: Work) -> None:
+        if self._beside is None or self._beside.done():
+            self._beside = asyncio.create_task(work())
+
+    async def close(self) -> None:
+        if self._beside is not None:
+            self._beside.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._beside
+        await self._http.aclose()
+
+
+def run(work: Coroutine[None, None, T]) -> T:
+    """Return what a coroutine of a blocking line returns: one step is all of it."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise RuntimeError("Client: a blocking call has waited for an event loop")
 
 
 class _Client:
-    """What both clients say of themselves."""
+    """What both clients are, and say of themselves."""
 
-    _exchange: Exchange
+    _line: Callable[[str, Any], Line]
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        experiment: str,
+        *,
+        control: Name | None = None,
+        budget: float = 0.25,
+        queue: int = 10_000,
+        transport: Any = None,
+    ) -> None:
+        self._exchange = Exchange(self._line(url, transport), key, experiment, control, budget, queue)
 
     @property
     def pending(self) -> int:
@@ -38,37 +151,6 @@ class _Client:
     def fallbacks(self) -> int:
         """Decisions that were made here, since the service did not answer."""
         return self._exchange.fallbacks
-
-
-class _Blocking:
-    """A line of threads. A forked process makes connections of its own."""
-
-    def __init__(self, url: str, transport: httpx.BaseTransport | None) -> None:
-        (self._base, self._path), self._transport = parse_address(url), transport
-        self._process, self._http, self._lock = -1, None, threading.Lock()  # type: int, httpx.Client | None, threading.Lock
-
-    async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
-        try:
-            reply = self._connected().post(path, content=content, headers=headers, timeout=seconds)
-            return Reply(reply.status_code, reply.content, reply.headers.get("retry-after"))
-        except (httpx.ConnectError, httpx.ConnectTimeout):
-            return Reply(NEVER_SENT)
-        except httpx.TransportError:
-            return None
-
-    async def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
-
-    def _connected(self) -> httpx.Client:
-        with self._lock:
-            if self._http is None or self._process != os.getpid():
-                transport = self._transport or (httpx.HTTPTransport(uds=self._path) if self._path else None)
-                self._http, self._process = httpx.Client(base_url=self._base, transport=transport), os.getpid()
-            return self._http
-
-    def close(self) -> None:
-        if self._http is not None and self._process == os.getpid():
-            self._http.close()
 
 
 class Client(_Client):
@@ -115,21 +197,7 @@ class Client(_Client):
     ('accepted', 'duplicate', 'policy')
     """
 
-    def __init__(
-        self,
-        url: str,
-        key: str,
-        experiment: str,
-        *,
-        control: Name | None = None,
-        budget: float = 0.25,
-        queue: int = 10_000,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        self._line = _Blocking(url, transport)
-        self._exchange = Exchange(self._line, key, experiment, control, budget, queue)
-        self._flushing, self._closed = threading.Lock(), threading.Event()
-        self._sending: threading.Thread | None = None
+    _line = _Blocking
 
     def ask(
         self,
@@ -138,43 +206,34 @@ class Client(_Client):
         subject: Name | None = None,
         *,
         key: str | None = None,
-        deferred: bool = False,
     ) -> Decision:
-        """Return a decision: see `Agent.ask`, and `DurableAgent.ask` for `key` and `deferred`. A key is made if none is given."""
-        given = {"context": context, "available": available, "subject": subject, "deferred": deferred}
-        return self._call(self._exchange.ask([given], key, single=True))[0]
+        """Return a decision: see `Agent.ask`, and `DurableAgent.ask` for `key`. A key is made if none is given."""
+        given = {"context": context, "available": available, "subject": subject}
+        return run(self._exchange.ask([given], key, single=True))[0]
 
     def ask_many(self, rounds: Iterable[Round], *, key: str | None = None) -> list[Decision]:
         """Return decisions for up to 1,000 rounds, in one request: each a mapping with what `ask` takes."""
-        return self._call(self._exchange.ask(rounds, key))
+        return run(self._exchange.ask(rounds, key))
 
     def tell(self, decision: Decision | str, rewards: Rewards) -> str:
         """Tell the rewards of a decision: "accepted", "duplicate", "late", "queued", or "fallback" for a decision that was made here."""
-        return self._call(self._exchange.tell([(decision, rewards)]))[0]
+        return run(self._exchange.tell([(decision, rewards)]))[0]
 
     def tell_many(self, told: Iterable[tuple[Decision | str, Rewards]]) -> list[str]:
         """Tell rewards of up to 1,000 decisions in one request; what is refused is "refused", and the others count."""
-        return self._call(self._exchange.tell(told))
-
-    def activate(self, decision: Decision | str) -> str:
-        """Say that a deferred decision was shown."""
-        return self._call(self._exchange.end("/activate", decision))
+        return run(self._exchange.tell(told))
 
     def forget(self, decision: Decision | str) -> str:
-        """End a decision whose rewards will never arrive."""
-        return self._call(self._exchange.end("/censor", decision))
+        """End a decision whose rewards will never arrive, or that was never shown."""
+        return run(self._exchange.forget(decision))
 
     def flush(self, seconds: float = 10.0) -> bool:
         """Send what waits, for so many seconds at most; return whether nothing waits any more."""
-        with self._flushing:
-            return self._run(self._exchange.flush(seconds))
+        return run(self._exchange.flush(seconds))
 
     def close(self, seconds: float = 1.0) -> None:
         """Send what waits, for so many seconds at most, and end."""
-        if self._exchange.pending and not self._closed.is_set():
-            self.flush(seconds)
-        self._closed.set()
-        self._line.close()
+        run(self._exchange.close(seconds))
 
     def __enter__(self) -> Self:
         return self
@@ -183,54 +242,6 @@ class Client(_Client):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _call(self, work: Coroutine[None, None, T]) -> T:
-        """Return what a coroutine returns, and see to it that what is queued will be sent."""
-        result = self._run(work)
-        if self._exchange.pending and (self._sending is None or not self._sending.is_alive()):
-            self._sending = threading.Thread(target=self._keep_sending, name="latentbandits-client", daemon=True)
-            self._sending.start()
-        return result
-
-    def _run(self, work: Coroutine[None, None, T]) -> T:
-        """Return what a coroutine returns: it waits by blocking, so that one step is all of it."""
-        if self._closed.is_set():
-            work.close()
-            raise _closed()
-        try:
-            work.send(None)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        raise RuntimeError("Client: a blocking call has waited for an event loop")
-
-    def _keep_sending(self) -> None:
-        while self._exchange.pending and not self._closed.wait(REST):
-            with contextlib.suppress(InvalidValueError):  # closed meanwhile
-                self.flush(self._exchange.budget)
-
-
-class _Awaiting:
-    """A line of an event loop."""
-
-    def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None) -> None:
-        base, path = parse_address(url)
-        if transport is None and path:
-            transport = httpx.AsyncHTTPTransport(uds=path)
-        self.http = httpx.AsyncClient(base_url=base, transport=transport)
-
-    async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
-        try:
-            async with asyncio.timeout(seconds):
-                reply = await self.http.post(path, content=content, headers=headers)
-            return Reply(reply.status_code, reply.content, reply.headers.get("retry-after"))
-        except (httpx.ConnectError, httpx.ConnectTimeout):
-            return Reply(NEVER_SENT)
-        except (httpx.TransportError, TimeoutError):
-            return None
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 class AsyncClient(_Client):
@@ -248,21 +259,7 @@ class AsyncClient(_Client):
     ('red', 'fallback', 'fallback')
     """
 
-    def __init__(
-        self,
-        url: str,
-        key: str,
-        experiment: str,
-        *,
-        control: Name | None = None,
-        budget: float = 0.25,
-        queue: int = 10_000,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        self._line = _Awaiting(url, transport)
-        self._exchange = Exchange(self._line, key, experiment, control, budget, queue)
-        self._flushing = asyncio.Lock()
-        self._sending: asyncio.Task[None] | None = None
+    _line = _Awaiting
 
     async def ask(
         self,
@@ -271,48 +268,34 @@ class AsyncClient(_Client):
         subject: Name | None = None,
         *,
         key: str | None = None,
-        deferred: bool = False,
     ) -> Decision:
         """Return a decision: see `Client.ask`."""
-        given = {"context": context, "available": available, "subject": subject, "deferred": deferred}
-        return (await self._call(self._exchange.ask([given], key, single=True)))[0]
+        given = {"context": context, "available": available, "subject": subject}
+        return (await self._exchange.ask([given], key, single=True))[0]
 
     async def ask_many(self, rounds: Iterable[Round], *, key: str | None = None) -> list[Decision]:
         """Return decisions for up to 1,000 rounds: see `Client.ask_many`."""
-        return await self._call(self._exchange.ask(rounds, key))
+        return await self._exchange.ask(rounds, key)
 
     async def tell(self, decision: Decision | str, rewards: Rewards) -> str:
         """Tell the rewards of a decision: see `Client.tell`."""
-        return (await self._call(self._exchange.tell([(decision, rewards)])))[0]
+        return (await self._exchange.tell([(decision, rewards)]))[0]
 
     async def tell_many(self, told: Iterable[tuple[Decision | str, Rewards]]) -> list[str]:
         """Tell rewards of up to 1,000 decisions: see `Client.tell_many`."""
-        return await self._call(self._exchange.tell(told))
-
-    async def activate(self, decision: Decision | str) -> str:
-        """Say that a deferred decision was shown."""
-        return await self._call(self._exchange.end("/activate", decision))
+        return await self._exchange.tell(told)
 
     async def forget(self, decision: Decision | str) -> str:
-        """End a decision whose rewards will never arrive."""
-        return await self._call(self._exchange.end("/censor", decision))
+        """End a decision: see `Client.forget`."""
+        return await self._exchange.forget(decision)
 
     async def flush(self, seconds: float = 10.0) -> bool:
-        """Send what waits, for so many seconds at most; return whether nothing waits any more."""
-        if self._line.http.is_closed:
-            raise _closed()
-        async with self._flushing:
-            return await self._exchange.flush(seconds)
+        """Send what waits: see `Client.flush`."""
+        return await self._exchange.flush(seconds)
 
     async def close(self, seconds: float = 1.0) -> None:
         """Send what waits, for so many seconds at most, and end."""
-        if self._sending is not None:
-            self._sending.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._sending
-        if self._exchange.pending and not self._line.http.is_closed:
-            await self.flush(seconds)
-        await self._line.http.aclose()
+        await self._exchange.close(seconds)
 
     async def __aenter__(self) -> Self:
         return self
@@ -321,22 +304,3 @@ class AsyncClient(_Client):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    async def _call(self, work: Coroutine[None, None, T]) -> T:
-        """Return what a coroutine returns, and see to it that what is queued will be sent."""
-        if self._line.http.is_closed:
-            work.close()
-            raise _closed()
-        result = await work
-        if self._exchange.pending and (self._sending is None or self._sending.done()):
-            self._sending = asyncio.create_task(self._keep_sending())
-        return result
-
-    async def _keep_sending(self) -> None:
-        while self._exchange.pending:
-            await asyncio.sleep(REST)
-            await self.flush(self._exchange.budget)
-
-
-def _closed() -> InvalidValueError:
-    return InvalidValueError("Client", "client", "closed", "open (make another one)")

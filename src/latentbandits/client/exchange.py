@@ -12,7 +12,8 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -80,13 +81,24 @@ class Reply(NamedTuple):
 
 
 class Line(Protocol):
-    """How requests are sent, and how one waits."""
+    """How requests are sent, and how one waits: all in which an event loop and threads differ."""
+
+    closed: bool
 
     async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
         """Send a request, and return what came back; None if there was no answer in time."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait; not longer than until the line is closed."""
+
+    def alone(self) -> AbstractAsyncContextManager[object]:
+        """Return what one caller at a time has."""
+
+    def start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Let something run beside all else, unless it does already."""
+
+    async def close(self) -> None:
+        """End all connections, and what runs beside."""
 
 
 class Exchange:
@@ -132,6 +144,7 @@ class Exchange:
 
     async def ask(self, given: Iterable[Round], key: str | None, single: bool = False) -> list[Decision]:
         """Return decisions for rounds: the service's, or the control arm if it does not answer."""
+        self._refuse_closed()
         rounds, key = [_round(**each) for each in given], key or uuid.uuid4().hex
         path, body = ("/decide", rounds[0]) if single else ("/decide/batch", {"rounds": rounds})
         resting = self.control is not None and self._clock() < self._rests_until
@@ -153,6 +166,7 @@ class Exchange:
 
     async def tell(self, told: Iterable[tuple[Decision | str, Rewards]]) -> list[str]:
         """Return what became of rewards; those that cannot be sent now are queued."""
+        self._refuse_closed()
         rewards = [_Reward(_id(decision), _number(reward)) for decision, reward in told]
         real = [reward for reward in rewards if reward.id]  # a decision that was made here has no id
         outcomes = iter(await self._outcomes(real, single=len(rewards) == 1) if real else ())
@@ -169,11 +183,12 @@ class Exchange:
             raise reply.refused()
         return [payload["outcome"] for payload in ([reply.payload] if single else reply.payload["outcomes"])]
 
-    async def end(self, path: str, decision: Decision | str) -> str:
-        """Return what became of a decision that is activated or censored."""
+    async def forget(self, decision: Decision | str) -> str:
+        """Return what became of a decision that is censored."""
+        self._refuse_closed()
         if not _id(decision):
             return FALLBACK
-        reply = await self._try(path, {"id": _id(decision)})
+        reply = await self._try("/censor", {"id": _id(decision)})
         if reply is None or not reply.final:
             raise self._unanswered(reply, "answered")
         if reply.status != 200:
@@ -188,14 +203,34 @@ class Exchange:
 
     async def flush(self, seconds: float) -> bool:
         """Send what is queued, for so many seconds at most; return whether the queue is empty."""
-        until = self._clock() + seconds
-        while self.pending and self._clock() < until:
-            if not await self._send_first(until):
-                pause = min(REST / 4, until - self._clock())
-                if pause <= 0:
-                    break
-                await self._line.sleep(pause)
+        self._refuse_closed()
+        async with self._line.alone():
+            until = self._clock() + seconds
+            while self.pending and self._clock() < until:
+                if not await self._send_first(until):
+                    pause = min(REST / 4, until - self._clock())
+                    if pause <= 0:
+                        break
+                    await self._line.sleep(pause)
         return not self.pending
+
+    async def keep_sending(self) -> None:
+        """Send what is queued until nothing is, or the line is closed."""
+        while self.pending:
+            await self._line.sleep(REST)
+            if self._line.closed:
+                return
+            await self.flush(self.budget)
+
+    async def close(self, seconds: float) -> None:
+        """Send what is queued, for so many seconds at most, and end."""
+        if self.pending and not self._line.closed:
+            await self.flush(seconds)
+        await self._line.close()
+
+    def _refuse_closed(self) -> None:
+        if self._line.closed:
+            raise InvalidValueError("Client", "client", "closed", "open (make another one)")
 
     async def _send_first(self, until: float) -> bool:
         """Send what stands first in the queue, rewards together; return whether the service has answered."""
@@ -249,6 +284,7 @@ class Exchange:
             while len(self.pending) > self._most:
                 self.pending.popleft()
                 self.dropped += 1
+        self._line.start(self.keep_sending)
 
     async def _try(
         self, path: str, body: Mapping[str, object], key: str | None = None, until: float | None = None
@@ -301,21 +337,19 @@ def _round(
     context: Iterable[float] | None = None,
     available: Iterable[Name] | None = None,
     subject: Name | None = None,
-    deferred: bool = False,
 ) -> dict[str, Any]:
     """Return a round as a request has it: what is not given is left out."""
     given = {
         "context": None if context is None else [float(value) for value in context],
         "available": None if available is None else list(available),
         "subject": subject,
-        "deferred": deferred or None,
     }
     return {name: value for name, value in given.items() if value is not None}
 
 
 def _decision(payload: Mapping[str, Any]) -> Decision:
-    arms, chances = payload.get("arms", [payload["arm"]]), payload.get("probabilities", [payload["probability"]])
-    return Decision(payload["id"], tuple(arms), tuple(payload["probe_reasons"]), tuple(chances), payload["by"])
+    values = (payload[name] for name in Decision._fields)
+    return Decision._make(tuple(value) if isinstance(value, list) else value for value in values)
 
 
 def _id(decision: Decision | str) -> str:

@@ -1,11 +1,10 @@
-"""Who may do what: keys of 256 random bits, of which only digests are kept; roles; and how often."""
+"""Who may do what: keys of 256 random bits, of which only digests are kept; and roles."""
 
 import hmac
 import json
-import math
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -25,7 +24,6 @@ class Holder(NamedTuple):
     name: str
     roles: frozenset[str]
     experiments: frozenset[str] | None
-    rate: float | None
     digest: str
 
     @property
@@ -42,33 +40,8 @@ class Holder(NamedTuple):
         return self.experiments is None or experiment in self.experiments
 
 
-class Bucket:
-    """Lets so many requests per second through, and a second's worth of them at once."""
-
-    __slots__ = ("_at", "_left", "_rate")
-
-    def __init__(self, rate: float, now: float) -> None:
-        self._rate, self._left, self._at = rate, max(rate, 1.0), now
-
-    def wait(self, now: float) -> float:
-        """Return the seconds until the next request may come, 0 if this one may."""
-        self._left = min(max(self._rate, 1.0), self._left + (now - self._at) * self._rate)
-        self._at = now
-        if self._left < 1.0:
-            return (1.0 - self._left) / self._rate
-        self._left -= 1.0
-        return 0.0
-
-
 class Access:
     """All keys that are valid now.
-
-    Parameters
-    ----------
-    rate : float, optional
-        Requests per second of keys that have no rate of their own.
-    clock : callable
-        Seconds, for rates.
 
     Examples
     --------
@@ -83,17 +56,14 @@ class Access:
     starlette.exceptions.HTTPException: 403: key: shop has the roles decide, reward but this needs admin
     """
 
-    def __init__(self, rate: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._clock = rate, clock
+    def __init__(self) -> None:
         self._holders: dict[str, Holder] = {}
         self._session: dict[str, Holder] = {}
-        self._buckets: dict[str, Bucket] = {}
 
     def replace(self, keys: Iterable[ApiKey]) -> None:
         """Take over the keys of the store; those that are revoked open nothing from here on."""
         stored = {key.id: holder(key) for key in keys if key.revoked_us is None}
         self._holders = {**stored, **self._session}
-        self._buckets = {name: bucket for name, bucket in self._buckets.items() if name in self._holders}
 
     def lend(self, key: ApiKey) -> None:
         """Let a key be valid until the process ends; it is not stored."""
@@ -113,9 +83,6 @@ class Access:
                 "key: it is missing or not known; send `Authorization: Bearer KEY`",
                 {"www-authenticate": "Bearer"},
             )
-        rate = holder.rate if holder.rate is not None else self._rate
-        if rate is not None:
-            self._take(holder.id, rate)
         if not holder.may(role):
             raise HTTPException(
                 403, f"key: {holder.name} has the roles {', '.join(sorted(holder.roles))} but this needs {role}"
@@ -133,33 +100,18 @@ class Access:
         valid = hmac.compare_digest(digest, holder.digest if holder is not None else digest_of(""))
         return holder if valid else None
 
-    def _take(self, key_id: str, rate: float) -> None:
-        now = self._clock()
-        bucket = self._buckets.get(key_id)
-        if bucket is None:
-            bucket = self._buckets[key_id] = Bucket(rate, now)
-        seconds = bucket.wait(now)
-        if seconds > 0:
-            raise HTTPException(
-                429,
-                f"key: more than {rate:g} requests per second; try again",
-                {"retry-after": str(math.ceil(seconds))},
-            )
-
 
 def holder(key: ApiKey) -> Holder:
     """Return whom a stored key stands for."""
     scope = json.loads(key.scope)
-    return Holder(
-        key.id, key.name, frozenset(key.role.split()), None if scope is None else frozenset(scope), key.rate, key.digest
-    )
+    scope = None if scope is None else frozenset(scope)
+    return Holder(key.id, key.name, frozenset(key.role.split()), scope, key.digest)
 
 
 def generate_key(
     name: str,
     roles: Sequence[str],
     experiments: Sequence[str] | None = None,
-    rate: float | None = None,
     by: str | None = None,
     secret: str | None = None,
 ) -> tuple[str, ApiKey]:
@@ -172,7 +124,7 @@ def generate_key(
     scope = json.dumps(None if experiments is None else sorted(set(experiments)))
     ordered = " ".join(role for role in ROLES if role in roles)
     now = time.time_ns() // 1000
-    return secret, ApiKey(_id(secret), name, ordered, scope, digest_of(secret), rate, now, by, None)
+    return secret, ApiKey(_id(secret), name, ordered, scope, digest_of(secret), now, by, None)
 
 
 def digest_of(secret: str) -> str:

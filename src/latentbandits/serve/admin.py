@@ -1,4 +1,4 @@
-"""What people change: experiments, their status, arms and regimes, and keys; with what they send."""
+"""What people change: experiments, their status and arms, and keys; with what they send."""
 
 import re
 from typing import Annotated, Any
@@ -15,28 +15,15 @@ from latentbandits.protocols import Oracle, Policy
 from latentbandits.serve.access import generate_key
 from latentbandits.serve.answers import Experiment, Key
 from latentbandits.serve.endpoint import Call, Table
-from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Name, Names
+from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Name
 from latentbandits.serve.fields import Experiment as ExperimentName
 from latentbandits.serve.read import as_experiment, as_key
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError, nearest
-from latentbandits.store import (
-    AddArm,
-    Configure,
-    ConflictError,
-    Create,
-    NameRegime,
-    NotFoundError,
-    RetireArm,
-    SetStatus,
-    Spec,
-    Storage,
-)
+from latentbandits.store import Change, Create, NotFoundError, Spec, Storage
 
 ROUTES = Table()
 LARGEST = 256 * 2**20  # bytes of the memory of a policy
-_PLAIN = ("seed", "max_open", "floor", "holdback", "control", "window", "default")
-_OF_POLICY = ("policy", "toml", "arms", "groups", "covariates")
 
 
 class Arm(Body):
@@ -45,32 +32,15 @@ class Arm(Body):
     arm: Name
 
 
-class RegimeName(Body):
-    """The name of a regime."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=100)]
-
-
 class Status(Body):
     """The status of an experiment."""
 
-    status: Annotated[str, Meta(max_length=20, description="draft, shadow, live, frozen, killed or archived")]
+    status: Annotated[str, Meta(max_length=20, description="shadow, live, frozen, killed or archived")]
 
 
 class Changes(Body):
-    """Settings of an experiment that change. After the draft: floor, holdback, control, window, default and max_open."""
+    """Settings of an experiment that may change at any time."""
 
-    policy: (
-        Annotated[str, Meta(max_length=2000, description="such as state-library, or sw-ucb:window=300")] | UnsetType
-    ) = UNSET
-    toml: (
-        Annotated[str, Meta(max_length=20_000, description="a file that `latentbandits tune` wrote, as text")]
-        | UnsetType
-    ) = UNSET
-    arms: Annotated[Names | UnsetType, Meta(description=SETTINGS["arms"])] = UNSET
-    groups: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["groups"])] | UnsetType = UNSET
-    covariates: Annotated[int, Meta(ge=0, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
-    seed: Annotated[int, Meta(ge=0, le=2**31 - 1, description=SETTINGS["seed"])] | UnsetType = UNSET
     max_open: Annotated[int, Meta(ge=1, description=SETTINGS["max_open"])] | UnsetType = UNSET
     floor: Annotated[float, Meta(ge=0, le=1, description=SETTINGS["floor"])] | UnsetType = UNSET
     holdback: Annotated[float, Meta(ge=0, le=1, description=SETTINGS["holdback"])] | UnsetType = UNSET
@@ -83,7 +53,13 @@ class NewExperiment(Changes, kw_only=True):
     """An experiment to make."""
 
     name: ExperimentName
-    status: Annotated[str, Meta(max_length=20, description="draft, shadow or live")] = "draft"
+    arms: Annotated[list[Name], Meta(min_length=2, max_length=MOST, description=SETTINGS["arms"])]
+    policy: Annotated[str, Meta(max_length=2000, description="such as sw-ucb:window=300")] = USUAL
+    toml: Annotated[str, Meta(max_length=20_000, description="what `latentbandits tune` wrote")] | UnsetType = UNSET
+    groups: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["groups"])] | UnsetType = UNSET
+    covariates: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1, description=SETTINGS["seed"])] | UnsetType = UNSET
+    status: Annotated[str, Meta(max_length=20, description="live or shadow")] = "live"
 
 
 class NewKey(Body):
@@ -92,9 +68,6 @@ class NewKey(Body):
     name: Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f]*$")]
     roles: Annotated[list[str], Meta(min_length=1, max_length=4, description="of read, decide, reward, admin")]
     experiments: Annotated[list[ExperimentName], Meta(min_length=1, max_length=MOST)] | None = None
-    rate: (
-        Annotated[float, Meta(gt=0, le=1e9, description="requests per second; null for the service's own limit")] | None
-    ) = None
 
 
 class Changed(Answer):
@@ -123,17 +96,13 @@ async def create_experiment(call: Call, body: NewExperiment) -> Experiment:
     assert call.holder is not None
     if not call.holder.reaches(body.name):
         raise HTTPException(403, f"key: {call.holder.name} is not a key to the experiment {body.name!r}")
-    present = await service.read(lambda reads: reads.experiments())
-    if any(row.name == body.name for row in present):
-        raise ConflictError("store", "experiment", body.name, "a new name (this one is taken)")
-    if len(present) >= service.settings.experiments:
-        raise InvalidValueError("serve", "experiments", len(present) + 1, f"at most {service.settings.experiments}")
-    if body.arms is UNSET or len(body.arms) < 2:
-        raise InvalidValueError(
-            "experiment", "arms", None if body.arms is UNSET else body.arms, "a list of two names or more"
-        )
-    settings = _settings(service, body)
-    spec = Spec.of(_policy(body, len(body.arms), USUAL), body.arms, **settings)
+    given = _given(service, body)
+    more = {name: given.pop(name) for name in ("groups", "covariates") if name in given}
+    if body.toml is not UNSET and body.policy != USUAL:
+        raise InvalidValueError("experiment", "toml", "given together with policy", "given alone")
+    text = body.policy if body.toml is UNSET else body.toml
+    policy = read_policy(text, len(body.arms), toml=body.toml is not UNSET, **more)
+    spec = Spec.of(policy, body.arms, **{name: given[name] for name in Spec._fields[2:] if name in given})
     await service.do(Create(body.name, spec, body.status, call.actor))
     return await _experiment(service, body.name)
 
@@ -141,44 +110,27 @@ async def create_experiment(call: Call, body: NewExperiment) -> Experiment:
 @ROUTES.route("PATCH", ONE, "admin", "Change settings")
 async def change_experiment(call: Call, body: Changes) -> Experiment:
     """Change settings of an experiment."""
-    changes = _settings(call.service, body)
-    if _given(body, _OF_POLICY):
-        view = await call.service.view(call.experiment)
-        arms = list(view.arms) if body.arms is UNSET else body.arms
-        if view.status == "draft":
-            changes |= {"policy": _policy(body, len(arms), specs.spec_of(view.spec.policy)), "arms": arms}
-        else:  # refused by the experiment, which says what may change
-            changes["policy"] = view.spec.policy
-    await call.service.do(Configure(call.experiment, changes, call.actor))
+    await call.service.do(Change(call.experiment, "configure", _given(call.service, body), call.actor))
     return await _experiment(call.service, call.experiment)
 
 
 @ROUTES.route("PUT", f"{ONE}/status", "admin", "Change the status")
 async def set_status(call: Call, body: Status) -> Experiment:
-    """Change the status of an experiment: draft, shadow, live, frozen, killed or archived."""
-    await call.service.do(SetStatus(call.experiment, body.status, call.actor))
+    """Change the status of an experiment: shadow, live, frozen, killed or archived."""
+    await call.service.do(Change(call.experiment, "status", {"status": body.status}, call.actor))
     return await _experiment(call.service, call.experiment)
 
 
 @ROUTES.route("POST", f"{ONE}/arms", "admin", "Add an arm")
 async def add_arm(call: Call, body: Arm) -> Changed:
     """Add an arm, or bring a retired one back."""
-    return Changed(seq=await call.service.do(AddArm(call.experiment, body.arm, call.actor)))
+    return Changed(seq=await call.service.do(Change(call.experiment, "add", {"arm": body.arm}, call.actor)))
 
 
 @ROUTES.route("POST", f"{ONE}/arms/retire", "admin", "Retire an arm")
 async def retire_arm(call: Call, body: Arm) -> Changed:
     """Never play an arm again; its open decisions still take rewards."""
-    return Changed(seq=await call.service.do(RetireArm(call.experiment, body.arm, call.actor)))
-
-
-@ROUTES.route("PUT", f"{ONE}/regimes/{{regime}}", "admin", "Name a regime")
-async def name_regime(call: Call, body: RegimeName) -> Changed:
-    """Name a regime, by its number."""
-    number = call.path["regime"]
-    if not (number.isascii() and number.isdigit() and len(number) <= 18):
-        raise NotFoundError("experiment", "regime", number, "the number of a remembered state")
-    return Changed(seq=await call.service.do(NameRegime(call.experiment, int(number), body.name, call.actor)))
+    return Changed(seq=await call.service.do(Change(call.experiment, "retire", {"arm": body.arm}, call.actor)))
 
 
 @ROUTES.route("GET", "/v1/keys", "admin", "List keys", everywhere=True)
@@ -191,7 +143,7 @@ async def list_keys(call: Call) -> Keys:
 @ROUTES.route("POST", "/v1/keys", "admin", "Make a key", status=201, everywhere=True)
 async def create_key(call: Call, body: NewKey) -> KeyAndSecret:
     """Make a key. Its secret is in this answer and nowhere else."""
-    secret, key = generate_key(body.name, body.roles, body.experiments, body.rate, call.actor)
+    secret, key = generate_key(body.name, body.roles, body.experiments, call.actor)
 
     def add(storage: Storage) -> None:
         storage.add_key(key)
@@ -220,28 +172,12 @@ async def _experiment(service: Service, name: str) -> Experiment:
     return as_experiment(row)
 
 
-def _given(body: Changes, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return those of some settings that a body gives."""
-    settings = msgspec.structs.asdict(body)
-    return {name: settings[name] for name in names if settings[name] is not UNSET}
-
-
-def _settings(service: Service, body: Changes) -> dict[str, Any]:
-    """Return the settings that a body gives, beside those of the policy."""
-    settings = _given(body, _PLAIN)
-    if settings.get("max_open", 0) > service.settings.open:
-        raise InvalidValueError("experiment", "max_open", settings["max_open"], f"at most {service.settings.open}")
-    return settings
-
-
-def _policy(body: Changes, arms: int, usual: str) -> Policy:
-    """Return the policy that a body names, or refuse it."""
-    more = {name: value for name, value in _given(body, ("groups", "covariates")).items() if value != 0}
-    if body.toml is UNSET:
-        return read_policy(usual if body.policy is UNSET else body.policy, arms, **more)
-    if body.policy is not UNSET:
-        raise InvalidValueError("experiment", "toml", "given together with policy", "given alone")
-    return read_policy(body.toml, arms, toml=True, **more)
+def _given(service: Service, body: Changes) -> dict[str, Any]:
+    """Return the settings that a body gives."""
+    given = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    if given.get("max_open", 0) > service.settings.open:
+        raise InvalidValueError("experiment", "max_open", given["max_open"], f"at most {service.settings.open}")
+    return given
 
 
 def read_policy(text: str, arms: int, toml: bool = False, **settings: int) -> Policy:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from latentbandits.agent.explain import Option
 from latentbandits.serve.fields import Answer
 
 Name = str | int
@@ -50,7 +51,6 @@ class Here(Answer):
     """The regime that is most probable now; `typical_us` is how long a visit of it usually lasts."""
 
     number: int
-    name: str
     probability: float
     since_us: int | None
     visits: int
@@ -107,7 +107,6 @@ class Regime(Answer):
     """A regime that the policy remembers, and all arms in it."""
 
     number: int
-    name: str
     probability: float
     visits: int
     dwell_rounds: float
@@ -122,17 +121,10 @@ class Regimes(Answer):
     noise: float | None
 
 
-class Belief(Answer):
-    """What the policy believes, with everything that it says of it."""
-
-    belief: dict[str, Any] | None
-
-
 class Stay(Answer):
     """A visit of a regime; it has not ended if `until_us` is null."""
 
     regime: int
-    name: str
     from_us: int
     until_us: int | None
 
@@ -151,7 +143,6 @@ class Timeline(Answer):
     """Regimes through time."""
 
     arms: list[Name]
-    names: dict[str, str]
     stays: list[Stay]
     minutes: list[BeliefMinute]
 
@@ -203,7 +194,6 @@ class RegimeGain(Answer):
     """The gain in one regime; null stands for minutes without a belief."""
 
     regime: int | None
-    name: str
     gain: Gain
 
 
@@ -229,27 +219,13 @@ class Happened(Answer, omit_defaults=True):
     probability: float | None = None
     rewards: list[float] | None = None
     actor: str | None = None
-    said: dict[str, Any] | None = None
+    payload: dict[str, Any] | None = None
 
 
 class Events(Answer):
     """Events."""
 
     events: list[Happened]
-
-
-class Option(Answer):
-    """An arm as the decision saw it; an infinite index is null with `first` or `last`."""
-
-    name: Name
-    played: bool
-    available: bool
-    value: float | None
-    std_error: float | None
-    bonus: float | None
-    index: float | None
-    probability: float | None
-    order: str | None
 
 
 class Explained(Answer):
@@ -272,7 +248,6 @@ class Key(Answer):
     name: str
     roles: list[str]
     experiments: list[str] | None
-    rate: float | None
     created_us: int
     created_by: str | None
     revoked_us: int | None

@@ -1,26 +1,27 @@
 """Decide and reward: the endpoints that programs use, and what they are sent and answer."""
 
+import typing
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
 from latentbandits.agent.decision import Decision
 from latentbandits.serve.endpoint import Call, Table
-from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Id, Name, Names
+from latentbandits.serve.fields import MOST, ONE, Answer, Body, Id, Name, Names
 from latentbandits.settings import InvalidValueError
-from latentbandits.store import Activate, Censor, Decide, Repeated, Reward, StoreUnavailableError
+from latentbandits.store import Censor, Decide, Reward, StoreUnavailableError
 
 ROUTES = Table()
 Rewards = float | Annotated[list[float], Meta(min_length=1, max_length=MOST)]
 
 
 class Round(Body):
-    """One decision that is wanted; the store takes it as it is."""
+    """One decision that is wanted."""
 
     context: Annotated[list[float], Meta(max_length=MOST)] | None = None
     available: Names | None = None
     subject: Name | None = None
-    deferred: Annotated[bool, Meta(description=SETTINGS["deferred"])] = False
 
 
 class Rounds(Body):
@@ -48,25 +49,14 @@ class Which(Body):
     id: Id
 
 
-class Decided(Answer, omit_defaults=True):
-    """A decision. `by` is policy, floor or control; `probe_reasons` are the reasons to probe; `again` says that the key was used before."""
-
-    id: str
-    arm: str | int
-    probability: float | None
-    probe_reasons: tuple[str, ...]
-    by: str
-    deterministic: bool
-    arms: tuple[str | int, ...] | None = None
-    probabilities: tuple[float | None, ...] | None = None
-    again: bool = False
+# A decision as an object: what `Decision` says, under the same names
+Decided = msgspec.defstruct("Decided", list(typing.get_type_hints(Decision).items()), bases=(Answer,))
 
 
 class DecidedMany(Answer):
     """Decisions, one per round."""
 
-    decisions: list[Decided]
-    again: bool
+    decisions: list[Decided]  # type: ignore[valid-type]
 
 
 class Outcome(Answer, omit_defaults=True):
@@ -83,11 +73,9 @@ class Outcomes(Answer):
 
 
 @ROUTES.route("POST", f"{ONE}/decide", "decide", "Decide", keyed=True)
-async def decide(call: Call, body: Round) -> Decided:
-    """Decide once."""
-    _refuse_context(call, body)
-    decisions = await call.service.do(Decide(call.experiment, (body,), call.key, call.actor))
-    return _decided(decisions[0], isinstance(decisions, Repeated))
+async def decide(call: Call, body: Round) -> Decided:  # type: ignore[valid-type]
+    """Decide once. The arm is the first of `arms`; a policy that decides for several groups at once answers so many."""
+    return Decided(*await call.service.do(_wanted(call, body, call.key)))
 
 
 @ROUTES.route("POST", f"{ONE}/reward", "reward", "Tell a reward")
@@ -98,28 +86,24 @@ async def reward(call: Call, body: Told) -> Outcome:
 
 @ROUTES.route("POST", f"{ONE}/decide/batch", "decide", "Decide up to 1,000 times", keyed=True)
 async def decide_batch(call: Call, body: Rounds) -> DecidedMany:
-    """Decide several times, in one transaction."""
-    _refuse_long(call, "rounds", len(body.rounds))
-    for each in body.rounds:
-        _refuse_context(call, each)
-    decisions = await call.service.do(Decide(call.experiment, body.rounds, call.key, call.actor), len(body.rounds))
-    again = isinstance(decisions, Repeated)
-    return DecidedMany(decisions=[_decided(decision, again) for decision in decisions], again=again)
+    """Decide several times, in one transaction. If a round is refused, so are all."""
+    keys = [None if call.key is None else f"{call.key}/{place}" for place in range(len(body.rounds))]
+    wanted = [_wanted(call, each, key) for each, key in zip(body.rounds, keys, strict=True)]
+    await call.service.writer.look(lambda ledger: ledger.check(wanted))
+    answers = await call.service.writer.run(wanted)
+    decisions = [answer for answer in answers if isinstance(answer, Decision)]
+    refused = next((answer for answer in answers if isinstance(answer, Exception)), None)
+    if refused is not None:  # an arm was retired in between, or the key was used before
+        await call.service.writer.run([Censor(call.experiment, decision.id, call.actor) for decision in decisions])
+        raise refused
+    return DecidedMany(decisions=[Decided(*decision) for decision in decisions])
 
 
 @ROUTES.route("POST", f"{ONE}/reward/batch", "reward", "Tell up to 1,000 rewards")
 async def reward_batch(call: Call, body: ToldMany) -> Outcomes:
     """Tell rewards of several decisions, in one transaction; those that are refused change nothing, and the others count."""
-    _refuse_long(call, "rewards", len(body.rewards))
     requests = [Reward(call.experiment, told.id, told.reward, call.actor) for told in body.rewards]
-    answers = await call.service.writer.run(requests, len(requests))
-    return Outcomes(outcomes=[_outcome(answer) for answer in answers])
-
-
-@ROUTES.route("POST", f"{ONE}/activate", "reward", "Say that a decision was shown")
-async def activate(call: Call, body: Which) -> Outcome:
-    """Say that a deferred decision was shown."""
-    return Outcome(outcome=await call.service.do(Activate(call.experiment, body.id, call.actor)))
+    return Outcomes(outcomes=[_outcome(answer) for answer in await call.service.writer.run(requests)])
 
 
 @ROUTES.route("POST", f"{ONE}/censor", "reward", "End a decision without a reward")
@@ -128,33 +112,8 @@ async def censor(call: Call, body: Which) -> Outcome:
     return Outcome(outcome=await call.service.do(Censor(call.experiment, body.id, call.actor)))
 
 
-def _refuse_context(call: Call, wanted: Round) -> None:
-    """Refuse a context that is too long."""
-    most = call.service.settings.context
-    if wanted.context is not None and len(wanted.context) > most:
-        raise InvalidValueError("request", "context", len(wanted.context), f"at most {most} numbers", " length")
-
-
-def _refuse_long(call: Call, field: str, length: int) -> None:
-    most = call.service.settings.batch
-    if length > most:
-        raise InvalidValueError("request", field, length, f"at most {most}", " length")
-
-
-def _decided(decision: Decision, again: bool) -> Decided:
-    """Return a decision as it is answered."""
-    several = len(decision.arms) > 1
-    return Decided(
-        id=decision.id,
-        arm=decision.arms[0],
-        probability=decision.probabilities[0],
-        probe_reasons=decision.probe_reasons,
-        by=decision.by,
-        deterministic=decision.deterministic,
-        arms=decision.arms if several else None,
-        probabilities=decision.probabilities if several else None,
-        again=again,
-    )
+def _wanted(call: Call, body: Round, key: str | None) -> Decide:
+    return Decide(call.experiment, body.context, body.available, body.subject, key, call.actor)
 
 
 def _outcome(answer: object) -> Outcome:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from latentbandits.agent.decision import Decision
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError
-from latentbandits.store import Create, Decide, Ledger, NameRegime, Reward, Round, Spec, Storage, StoreUnavailableError
+from latentbandits.store import Create, Decide, Ledger, Reward, Spec, Storage, StoreUnavailableError
 
 NAME = "demo-offers"
 ARMS = ("discount", "free-shipping", "gift")
@@ -60,21 +60,11 @@ def past(storage: Storage, compiled: bool = True, now_us: Callable[[], int] | No
             left = world.random.randint(PAST_STAY - 3, PAST_STAY + 3)
         for _ in range(PAST_PER_MINUTE):
             clock.now += step // 2
-            decisions: tuple[Decision, ...] = ledger.call(Decide(NAME, (Round(subject=world.visitor()),)))
-            decision = decisions[0]
+            decision: Decision = ledger.call(Decide(NAME, subject=world.visitor()))
             clock.now += step - step // 2
             if world.random.random() >= LOST:
                 ledger.call(Reward(NAME, decision.id, world.reward(decision.arm)))
-        if world.regime == "weekday":
-            _name(ledger)
     ledger.snapshot(NAME)
-
-
-def _name(ledger: Ledger) -> None:
-    """Give the first regime a name, as a user would."""
-    belief = ledger.view(NAME).belief
-    if belief.states and not any(state.name for state in belief.states) and belief.states[0].probability > 0.9:
-        ledger.call(NameRegime(NAME, belief.states[0].number, "weekday", "demo"))
 
 
 async def visitors(service: Service) -> None:
@@ -82,15 +72,14 @@ async def visitors(service: Service) -> None:
     world, loop = World(time.time_ns()), asyncio.get_running_loop()
     due: list[tuple[float, str, float]] = []
     change = loop.time() + world.random.expovariate(1 / STAY)
-    while not service.stopping.is_set():
+    while not service.stopping:
         await asyncio.sleep(world.random.expovariate(PER_SECOND))
         now = loop.time()
         if now >= change:
             world.move()
             change = now + world.random.uniform(0.5, 1.5) * STAY
         try:
-            decisions: tuple[Decision, ...] = await service.do(Decide(NAME, (Round(subject=world.visitor()),)))
-            decision = decisions[0]
+            decision: Decision = await service.do(Decide(NAME, subject=world.visitor()))
             if world.random.random() >= LOST:
                 wait = world.random.expovariate(1 / DELAY)
                 heapq.heappush(due, (now + wait, decision.id, world.reward(decision.arm)))

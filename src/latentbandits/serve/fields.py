@@ -24,7 +24,6 @@ SETTINGS = {
     "control": "the arm of subjects that are held back, and of everybody in shadow and when killed; the first one if not given",
     "window": "seconds that a decision waits for its reward; null for no limit. A later reward is `late`: kept and not learned",
     "default": "the reward that is learned when the window is over without one; null to censor the decision, of which nothing is learned",
-    "deferred": "whether it counts only once `activate` says that it was shown; if never, it is censored when its window is over",
 }
 
 

@@ -44,7 +44,7 @@ class Past:
         self._rows[experiment] = [row for row in kept if since <= row.minute < last] + fresh
         return self._rows[experiment]
 
-    def gains(self, reads: Reads, experiment: int, since: int, names: Mapping[int, str]) -> Gains:
+    def gains(self, reads: Reads, experiment: int, since: int) -> Gains:
         """Return the gains of an experiment from a minute on; 0 for all of them."""
         fresh = Sums(*compared(reads.changes(experiment)))
         begun, sums = self._sums.get(experiment, (0, fresh)) if since == 0 else (since, fresh)
@@ -59,7 +59,7 @@ class Past:
         if since == 0:
             self._sums[experiment] = last, deepcopy(sums)
         sums.add([row for row in minutes if row.minute >= last], held)
-        return sums.gains(names)
+        return sums.gains()
 
 
 def thinned(rows: Sequence[BeliefMinute]) -> list[BeliefMinute]:
@@ -68,7 +68,7 @@ def thinned(rows: Sequence[BeliefMinute]) -> list[BeliefMinute]:
     return list(rows[::-1][::step][::-1])
 
 
-def stays(rows: Sequence[BeliefMinute], names: Mapping[int, str], present: int | None = None) -> list[Stay]:
+def stays(rows: Sequence[BeliefMinute], present: int | None = None) -> list[Stay]:
     """Return the visits of regimes, in order. A belief is that at the end of its minute; the last visit goes on.
 
     Examples
@@ -76,8 +76,8 @@ def stays(rows: Sequence[BeliefMinute], names: Mapping[int, str], present: int |
     >>> from latentbandits.serve.answers import BeliefMinute
     >>> from latentbandits.serve.history import stays
     >>> rows = [BeliefMinute(minute=m, states=[], current=r, elsewhere=0.0, means=[]) for m, r in [(5, 1), (6, 1), (7, 2)]]
-    >>> [(stay.regime, stay.name, stay.from_us // 60_000_000, stay.until_us) for stay in stays(rows, {2: "rain"})]
-    [(1, '', 5, 420000000), (2, 'rain', 7, None)]
+    >>> [(stay.regime, stay.from_us // 60_000_000, stay.until_us) for stay in stays(rows)]
+    [(1, 5, 420000000), (2, 7, None)]
     """
     begins: list[tuple[int, int]] = []
     for row in rows:
@@ -87,7 +87,7 @@ def stays(rows: Sequence[BeliefMinute], names: Mapping[int, str], present: int |
         begins.append((present, (rows[-1].minute + 1) * MINUTE_US))
     ends: list[int | None] = [begun for _, begun in begins[1:]]
     return [
-        Stay(regime=regime, name=names.get(regime, ""), from_us=begun, until_us=end)
+        Stay(regime=regime, from_us=begun, until_us=end)
         for (regime, begun), end in zip(begins, [*ends, None], strict=False)
     ]
 
@@ -242,7 +242,7 @@ class Sums:
                 own, means = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
                 self._cost += row.probed * (max(means) - own) if own is not None else 0.0
 
-    def gains(self, names: Mapping[int, str]) -> Gains:
+    def gains(self) -> Gains:
         """Return what the policy gains against the subjects that are held back, over all and by the regime of the minute.
 
         Examples
@@ -252,16 +252,13 @@ class Sums:
         >>> sums = Sums(control=0)
         >>> sums.add([Minute(7, 1, "policy", rewarded=10, total=9.0, squares=9.0)], {})
         >>> sums.add([Minute(7, 0, "control", rewarded=10, total=4.0, squares=4.0)], {})
-        >>> round(sums.gains({}).all.difference, 9)
+        >>> round(sums.gains().all.difference, 9)
         0.5
         """
         order = sorted(self._split, key=lambda regime: (regime is None, regime or 0))
         return Gains(
             all=_gain(self._all),
-            regimes=[
-                RegimeGain(regime=each, name="" if each is None else names.get(each, ""), gain=_gain(self._split[each]))
-                for each in order
-            ],
+            regimes=[RegimeGain(regime=each, gain=_gain(self._split[each])) for each in order],
             probed=self._probed,
             probing_cost=self._cost if self._held else None,
         )

@@ -1,77 +1,28 @@
-"""What is watched: whether the service lives, counters, live views, the log as a file, and the description of the interface."""
+"""What is watched: whether the service lives, counters, the log as a file, and the description of the interface."""
 
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import msgspec
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response
 
 from latentbandits import __version__
-from latentbandits.serve.answers import Alive, Happened, Now, Ready
-from latentbandits.serve.endpoint import Call, Table, sentence
-from latentbandits.serve.fields import ONE, Answer, Problem
-from latentbandits.serve.read import as_event, now
+from latentbandits.serve.answers import Alive, Ready
+from latentbandits.serve.endpoint import Call, Table
+from latentbandits.serve.fields import ONE
 from latentbandits.store import FencedError
 from latentbandits.store import export as write_log
 
 ROUTES = Table()
-TAIL = 20  # events in one message of a live view
-EVERY = 1.0  # seconds between two of them
-MEDIA = {
-    "csv": "text/csv",
-    "dsjson": "application/x-ndjson",
-    "jsonl": "application/x-ndjson",
-    "parquet": "application/vnd.apache.parquet",
-}
+MEDIA = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
-class Beat(Answer):
-    """A message of a live view: the experiment now, and the events since the message before, the newest first, the last 20 of them."""
-
-    now: Now
-    tail: list[Happened]
-
-
-@ROUTES.route("GET", f"{ONE}/stream", "read", "Watch, once a second", media="text/event-stream")
-async def stream(call: Call) -> Response:
-    """Watch an experiment: a message per second, of the type `beat`; `gone` if the experiment cannot be read."""
-    service = call.service
-    if service.streams >= service.settings.streams:
-        text = f"serve: {service.streams} live views are open, the most that may be"
-        raise HTTPException(503, text, {"retry-after": "10"})
-    await service.view(call.experiment)
-    return StreamingResponse(_beats(call), media_type="text/event-stream", headers={"cache-control": "no-store"})
-
-
-async def _beats(call: Call) -> AsyncIterator[bytes]:
-    service, last = call.service, 0
-    service.streams += 1
-    try:
-        while not service.stopping.is_set():
-            try:
-                view, present = await now(service, call.experiment)
-                latest = await service.read(lambda reads, number=view.id: reads.latest(number, TAIL))  # type: ignore[misc]
-                beat = Beat(now=present, tail=[as_event(event, view.names) for event in latest if event.seq > last])
-                last = max([last, *(event.seq for event in latest)])
-                yield b"event: beat\ndata: " + msgspec.json.encode(beat) + b"\n\n"
-            except Exception as problem:
-                yield b"event: gone\ndata: " + msgspec.json.encode(Problem(error=sentence(problem))) + b"\n\n"
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(service.stopping.wait(), EVERY)
-    finally:
-        service.streams -= 1
-
-
-@ROUTES.route(
-    "GET", f"{ONE}/log.{{kind}}", "read", "The log: log.csv, log.jsonl, log.parquet, log.dsjson", media="text/csv"
-)
+@ROUTES.route("GET", f"{ONE}/log.{{kind}}", "read", "The log: log.csv or log.parquet", media="text/csv")
 async def export(call: Call) -> Response:
-    """Return the log of all decisions: as CSV, JSON lines, Parquet, or Vowpal Wabbit's dsjson."""
+    """Return the log of all decisions: as CSV or Parquet."""
     name, kind = call.experiment, call.path["kind"]
     if kind not in MEDIA:
         raise HTTPException(404, f"request: log.{kind} is none of {', '.join(f'log.{each}' for each in MEDIA)}")
@@ -97,7 +48,7 @@ async def alive(call: Call) -> Alive:  # noqa: ARG001
 async def ready(call: Call) -> Ready:
     """Say whether all experiments are open, so that it can decide."""
     service = call.service
-    if not service.ready or service.stopping.is_set():
+    if not service.ready or service.stopping:
         text = "serve: experiments are not open (it starts, or it stops); try again"
         raise HTTPException(503, text, {"retry-after": "1"})
     rows = await service.read(lambda reads: reads.experiments())
@@ -120,5 +71,4 @@ async def metrics(call: Call) -> Response:
     meters.set("waiting", "Requests that wait for the store", service.writer.waiting)
     meters.set("groups", "Transactions since the start", service.writer.groups)
     meters.set("stored", "Requests in them", service.writer.stored)
-    meters.set("streams", "Live views that are open", service.streams)
     return Response(meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,10 +1,9 @@
 """What can be looked at: experiments as they are now, and the past. Nothing here changes anything."""
 
-import dataclasses
 import json
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -12,7 +11,6 @@ from msgspec import Meta
 
 from latentbandits import specs
 from latentbandits.agent.decision import Name
-from latentbandits.agent.explain import Option
 from latentbandits.policies.state_library import Belief, Remembered
 from latentbandits.serve import answers, history
 from latentbandits.serve.endpoint import Call, Table
@@ -61,13 +59,6 @@ async def read_now(call: Call) -> answers.Now:
     return (await now(call.service, call.experiment))[1]
 
 
-@ROUTES.route("GET", f"{ONE}/belief", "read", "The whole belief")
-async def read_belief(call: Call) -> answers.Belief:
-    """Say everything that the policy believes; null if it has no beliefs."""
-    belief = (await call.service.view(call.experiment)).belief
-    return answers.Belief(belief=None if belief is None else _plain(belief))
-
-
 @ROUTES.route("GET", f"{ONE}/regimes", "read", "Arm by regime")
 async def read_regimes(call: Call) -> answers.Regimes:
     """Show every arm in every regime that is remembered: mean, 95 % interval, number of rewards."""
@@ -78,7 +69,6 @@ async def read_regimes(call: Call) -> answers.Regimes:
     regimes = [
         answers.Regime(
             number=state.number,
-            name=state.name,
             probability=state.probability,
             visits=state.visits,
             dwell_rounds=state.dwell,
@@ -101,8 +91,7 @@ async def read_timeline(call: Call, query: Since) -> answers.Timeline:
     present = _present(view)
     return answers.Timeline(
         arms=view.names,
-        names={str(regime): name for regime, name in view.regimes.items()},
-        stays=history.stays(rows, view.regimes, None if present is None else present.number),
+        stays=history.stays(rows, None if present is None else present.number),
         minutes=history.thinned(rows),
     )
 
@@ -126,7 +115,7 @@ async def read_gain(call: Call, query: Since) -> answers.Gains:
     """Compare the reward of the policy with that of the subjects that are held back, over all and by regime."""
     service, since = call.service, query.since or 0
     view = await service.view(call.experiment)
-    return await service.read(lambda reads: service.past.gains(reads, view.id, since, view.regimes))
+    return await service.read(lambda reads: service.past.gains(reads, view.id, since))
 
 
 @ROUTES.route("GET", f"{ONE}/tail", "read", "The last events")
@@ -159,7 +148,7 @@ async def explain(call: Call) -> answers.Explained:
         by=explanation.by,
         probe_reasons=explanation.probe_reasons,
         reason=explanation.reason,
-        options=[_option(option) for option in explanation.options],
+        options=list(explanation.options),
         events=[as_event(event, view.names) for event in story],
     )
 
@@ -179,7 +168,7 @@ async def now(service: Service, name: str) -> tuple[View, answers.Now]:
 
     minutes, rows = await service.read(question)
     present = _present(view)
-    visits = history.stays(rows, view.regimes, None if present is None else present.number)
+    visits = history.stays(rows, None if present is None else present.number)
     return view, answers.Now(
         name=view.name,
         status=view.status,
@@ -247,7 +236,6 @@ def _present(view: View) -> Remembered | None:
 def _here(state: Remembered, visits: list[answers.Stay]) -> answers.Here:
     return answers.Here(
         number=state.number,
-        name=state.name,
         probability=state.probability,
         since_us=visits[-1].from_us if visits else None,
         visits=state.visits,
@@ -277,7 +265,7 @@ def as_event(event: Event, arms: list[Name]) -> answers.Happened:
         probability=event.probability,
         rewards=rewards,
         actor=event.actor,
-        said=payload or None,
+        payload=payload or None,
     )
 
 
@@ -324,7 +312,6 @@ def as_key(key: ApiKey) -> answers.Key:
         name=key.name,
         roles=key.role.split(),
         experiments=json.loads(key.scope),
-        rate=key.rate,
         created_us=key.created_us,
         created_by=key.created_by,
         revoked_us=key.revoked_us,
@@ -335,23 +322,3 @@ def _arm_there(arm: Name, mean: float, count: int, noise: float) -> answers.ArmT
     half = history.NORMAL * noise / math.sqrt(count) if count else math.nan
     shown = [None if math.isnan(value) else value for value in (mean, mean - half, mean + half)]
     return answers.ArmThere(arm=arm, mean=shown[0], low=shown[1], high=shown[2], count=count)
-
-
-def _option(option: Option) -> answers.Option:
-    """Return an arm as a decision saw it; JSON has no infinity."""
-    index = option.index
-    order = None if index is None or math.isfinite(index) else "first" if index > 0 else "last"
-    return answers.Option(**_plain(dataclasses.asdict(option)), order=order)
-
-
-def _plain(value: object) -> Any:
-    """Return something as JSON can hold it."""
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, tuple) and (names := getattr(value, "_fields", ())):
-        return {name: _plain(each) for name, each in zip(names, value, strict=True)}
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

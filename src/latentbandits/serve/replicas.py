@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator
 
 import httpx
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -21,7 +21,6 @@ ANSWERED = ("content-type", "content-length", "content-disposition", "cache-cont
 KNOWN = 1.0  # seconds for which it is known who holds an experiment; the database has the last word in any case
 FILE = 60.0  # seconds that another replica has to begin to send a log: a file may be made first
 IDLE = 2.0  # seconds after which a connection is closed: before the other side does
-_EVENTS = "text/event-stream"
 log = logging.getLogger("latentbandits.serve")
 
 
@@ -34,13 +33,10 @@ class Replicas:
         Claims experiments that nobody holds.
     settings : Settings
         ``lease`` is how long another replica may take to answer: one that takes longer has lost what it held.
-    stopping : asyncio.Event
-        Live views that come from elsewhere end when it is set.
     """
 
-    def __init__(self, writer: Writer, settings: Settings, stopping: asyncio.Event) -> None:
-        self._writer, self._stopping = writer, stopping
-        self._lease, self._most = settings.lease, settings.waiting
+    def __init__(self, writer: Writer, settings: Settings) -> None:
+        self._writer, self._lease, self._most = writer, settings.lease, settings.waiting
         self._holders: dict[str, tuple[asyncio.Future[Owner | None], float]] = {}
         self._told: dict[str, str] = {}
         self._http: httpx.AsyncClient | None = None
@@ -97,8 +93,10 @@ class Replicas:
         )
         try:
             reply = await client.send(forwarded, stream=True)
-            if reply.headers.get("content-type", "").startswith(_EVENTS) or "content-disposition" in reply.headers:
-                return StreamingResponse(self._relayed(reply), reply.status_code, _headers(reply))
+            if "content-disposition" in reply.headers:  # a file may be long
+                return StreamingResponse(
+                    reply.aiter_raw(), reply.status_code, _headers(reply), background=BackgroundTask(reply.aclose)
+                )
             body = await reply.aread()
         except (httpx.ConnectError, httpx.ConnectTimeout):
             raise
@@ -110,20 +108,6 @@ class Replicas:
         if reply.status_code == 503:
             self._holders.pop(name, None)
         return Response(body, reply.status_code, _headers(reply))
-
-    async def _relayed(self, reply: httpx.Response) -> AsyncIterator[bytes]:
-        """Yield a long answer as it comes; a live view ends with the service, and when the other replica does."""
-        live = reply.headers["content-type"].startswith(_EVENTS)
-        try:
-            async for piece in reply.aiter_raw():
-                yield piece
-                if live and self._stopping.is_set():
-                    return
-        except httpx.HTTPError:
-            if not live:  # a file that is cut short must not look whole
-                raise
-        finally:
-            await reply.aclose()
 
     def _client(self) -> httpx.AsyncClient:
         if self._http is None:

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -81,19 +80,6 @@ SERVER: dict[str, Any] = {
 }
 
 
-class _Server(uvicorn.Server):
-    """A server whose live views end when it is told to stop, so that it need not wait for them."""
-
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
-        super().__init__(config)
-        self._service = service
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop: what was accepted is finished."""
-        self._service.stopping.set()
-        super().handle_exit(sig, frame)
-
-
 def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     """Serve until SIGTERM or SIGINT; what was accepted by then is finished."""
     prepare()
@@ -124,7 +110,7 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     config = uvicorn.Config(create_app(service, *also), timeout_graceful_shutdown=settings.stop, **SERVER)
     log.info("started", extra={"address": address, "store": storage.place, "demo": settings.demo})
     try:
-        _Server(config, service).run(sockets=[heard])
+        uvicorn.Server(config).run(sockets=[heard])
     finally:
         _leave(heard, settings)
     return 0
@@ -197,7 +183,6 @@ def served(
                 time.sleep(0.005)
             yield f"http://127.0.0.1:{heard.getsockname()[1]}", secret
         finally:
-            service.stopping.set()
             server.should_exit = True
             thread.join()
             heard.close()

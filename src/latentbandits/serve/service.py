@@ -44,7 +44,7 @@ class Service:
     reads : what pages read with
     ready : whether all experiments are open
     failed : experiments that could not be opened, and why
-    stopping : set when the service stops: live views end
+    stopping : whether the service stops
     replicas : the other processes of a store that is shared, None of one that is not
     """
 
@@ -56,11 +56,10 @@ class Service:
         self._clock = clock or _now
         self.storage, self.reads = storage, storage.reader()
         self.writer = Writer(self._ledger, self.settings.waiting)
-        self.access, self.meters, self.past = Access(self.settings.rate), Meters(), Past()
+        self.access, self.meters, self.past = Access(), Meters(), Past()
         self.access.replace(self.reads.keys())
-        self.ready, self.failed, self.streams = False, dict[str, str](), 0
-        self.stopping = asyncio.Event()
-        self.replicas = Replicas(self.writer, self.settings, self.stopping) if storage.shared else None
+        self.ready, self.failed, self.stopping = False, dict[str, str](), False
+        self.replicas = Replicas(self.writer, self.settings) if storage.shared else None
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="latentbandits-reader")
 
     def now_us(self) -> int:
@@ -78,7 +77,7 @@ class Service:
         try:
             yield
         finally:
-            self.stopping.set()
+            self.stopping = True
             for task in tasks:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
@@ -90,9 +89,9 @@ class Service:
             self._ledger.close()
             log.info("stopped")
 
-    async def do(self, request: Request, weight: int = 1) -> Any:
+    async def do(self, request: Request) -> Any:
         """Return the answer to a request, once it is on disk, or raise why not."""
-        answer = (await self.writer.run((request,), weight))[0]
+        answer = (await self.writer.run((request,)))[0]
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -130,7 +129,7 @@ async def _open_all(service: Service) -> None:
     log.info("ready", extra={"experiments": len(rows), "seconds": round(time.perf_counter() - began, 3)})
     for row in rows:  # a long past is added up now, so that nobody who opens the page waits for it
         with contextlib.suppress(StoreUnavailableError):
-            await service.read(lambda reads, number=row.id: service.past.gains(reads, number, 0, {}))  # type: ignore[misc]
+            await service.read(lambda reads, number=row.id: service.past.gains(reads, number, 0))  # type: ignore[misc]
 
 
 async def _keep_house(service: Service) -> None:

@@ -26,13 +26,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     lease : seconds without a sign of life after which another replica takes over; also how long one may take to answer another
     demo : whether a simulated stream of visitors is served as well
     body : bytes that a request may have
-    batch : decisions or rewards in one request
-    context : numbers in a context
     open : decisions of one experiment that may wait for rewards
-    experiments : how many there may be
     waiting : requests that may wait for the store; beyond it the answer is 503
-    rate : requests per second of a key that has no rate of its own, None for no limit
-    streams : live views that may be open
     stop : seconds that requests have to end when the service stops
     log_requests : whether every request is logged, or only those that fail or change something
     compiled : whether policies run machine code once it is there
@@ -52,13 +47,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     lease: Annotated[float, msgspec.Meta(gt=0)] = 5.0
     demo: bool = False
     body: Count = 4 * 2**20
-    batch: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
-    context: Count = 1000
     open: Count = 100_000
-    experiments: Count = 1000
     waiting: Count = 10_000
-    rate: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    streams: Count = 100
     stop: Annotated[int, msgspec.Meta(ge=1)] = 10
     log_requests: bool = False
     compiled: bool = True

@@ -7,16 +7,14 @@ from the log, so that an agent is always what its log says, to the last bit.
 ========================  =====================================================================================================
 `open_agent`                    an agent that is on disk: `DurableAgent`, with the same ``ask`` and ``tell`` as `Agent`
 `Ledger`                  ``run(requests)`` answers a group on the caller's thread, ``call(request)`` one, together with those of other
-                          threads; ``view``, ``explain``, ``stats``, ``digest``, ``due``, ``snapshot``, ``close``
-requests                  `Create`, `Decide` (of `Round`), `Reward`, `Activate`, `Censor`, `Expire`, `AddArm`, `RetireArm`, `NameRegime`,
-                          `SetStatus`, `Configure`
-answers                   decisions (`Repeated` for a key that was used before), "accepted", "duplicate" or "late", or the number of an
-                          event
+                          threads; ``view``, ``explain``, ``digest``, ``due``, ``snapshot``, ``close``
+requests                  `Create`, `Decide`, `Reward`, `Censor`, `Expire`, `Change`
+answers                   a decision, "accepted", "duplicate" or "late", or the number of an event
 errors                    `NotFoundError`, `ConflictError`, `ClosedError`: the caller's; `StoreUnavailableError`, `FencedError`: try again
 `Spec`                    the settings of an experiment
-`Storage`, `Reads`        what a store must do (`protocol`); `SQLite` is one, ``storage.reader()`` is for other threads: events, stories of
+`Storage`, `Reads`        what a store must do (`queries`); `SQLite` is one, ``storage.reader()`` is for other threads: events, stories of
                           decisions, minutes, beliefs, keys
-`verify`, `rebuild`       repeat a log, compare everything with what it leads to, make again what follows from it
+`verify`                  repeats a log, and compares everything with what it leads to
 `export`                  the decisions as a table that `latentbandits diagnose` reads
 ========================  =====================================================================================================
 """
@@ -29,36 +27,21 @@ from latentbandits.store.durable import DurableAgent, open_agent
 from latentbandits.store.errors import ClosedError, ConflictError, FencedError, NotFoundError, StoreUnavailableError
 from latentbandits.store.export import export
 from latentbandits.store.ledger import Ledger
-from latentbandits.store.protocol import ApiKey, Believed, Built, Group, Minute, Owner, Reads, Row, Snapshot, Storage
-from latentbandits.store.requests import (
-    Activate,
-    AddArm,
-    Censor,
-    Configure,
-    Create,
-    Decide,
-    Expire,
-    NameRegime,
-    Repeated,
-    RetireArm,
-    Reward,
-    Round,
-    SetStatus,
-)
+from latentbandits.store.queries import Reads, Storage
+from latentbandits.store.records import ApiKey, Believed, Built, Group, Minute, Owner, Row, Snapshot
+from latentbandits.store.requests import Censor, Change, Create, Decide, Expire, Reward
 from latentbandits.store.sqlite import Reader, SQLite
-from latentbandits.store.verify import Verdict, rebuild, verify
+from latentbandits.store.verify import Verdict, verify
 from latentbandits.store.view import View
 
 __all__ = [
     "STATUSES",
-    "Activate",
-    "AddArm",
     "ApiKey",
     "Believed",
     "Built",
     "Censor",
+    "Change",
     "ClosedError",
-    "Configure",
     "ConflictError",
     "Create",
     "Decide",
@@ -69,18 +52,13 @@ __all__ = [
     "Group",
     "Ledger",
     "Minute",
-    "NameRegime",
     "NotFoundError",
     "Owner",
     "Reader",
     "Reads",
-    "Repeated",
-    "RetireArm",
     "Reward",
-    "Round",
     "Row",
     "SQLite",
-    "SetStatus",
     "Snapshot",
     "Spec",
     "State",
@@ -91,7 +69,6 @@ __all__ = [
     "export",
     "open_agent",
     "reader_of",
-    "rebuild",
     "storage_of",
     "verify",
 ]

@@ -7,14 +7,14 @@ from typing import Any, TypeGuard
 
 from latentbandits.extras import missing
 from latentbandits.settings import InvalidValueError
-from latentbandits.store.protocol import Reads, Storage
+from latentbandits.store.queries import Reads, Storage
 from latentbandits.store.sqlite import Reader, SQLite
 
 _PREFIX, _REMOTE = "sqlite:///", ("postgresql://", "postgres://")
 
 
-def storage_of(store: str | os.PathLike[str], new: bool = True, **replica: Any) -> Storage:
-    """Return the store that an address stands for, or refuse it; it is made if it is not there, unless `new` is False.
+def storage_of(store: str | os.PathLike[str], **replica: Any) -> Storage:
+    """Return the store that an address stands for, or refuse it; it is made if it is not there.
 
     Of several processes that use it, each may say where the others reach it (``reached_at``), and for how many seconds it holds an
     experiment without doing anything (``lease``).
@@ -27,12 +27,9 @@ def storage_of(store: str | os.PathLike[str], new: bool = True, **replica: Any) 
     latentbandits.settings.InvalidValueError: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH, ...
     """
     if is_remote(store):
-        storage: Storage = _postgresql().PostgreSQL(store, new=new, **replica)
+        storage: Storage = _postgresql().PostgreSQL(store, **replica)
         return storage
-    path = path_of(store)
-    if not new and not path.is_file():
-        raise InvalidValueError("store", "file", str(path), "one that exists")
-    return SQLite(path)
+    return SQLite(path_of(store))
 
 
 def reader_of(store: str | os.PathLike[str]) -> Reads:

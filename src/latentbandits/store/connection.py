@@ -19,7 +19,7 @@ _SETTINGS = "-c statement_timeout=60s -c lock_timeout=10s -c idle_in_transaction
 Database = psycopg.Connection[tuple[Any, ...]]
 
 
-class Connection(queries.Queries):
+class Connection(queries.Reads):
     """A connection that is made when it is needed, and made again when it was lost."""
 
     def __init__(self, address: str, settings: str = "") -> None:

@@ -6,16 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Never, Self, TypeVar
+from typing import Any, Never, Self
 
 import numpy as np
 
-from latentbandits.agent.decision import Decision, Name, Outcome, Stats
+from latentbandits.agent.base import BaseAgent, Seen
+from latentbandits.agent.decision import Decision, Name, Outcome
 from latentbandits.agent.explain import Explanation
-from latentbandits.agent.inputs import refuse_settings
 from latentbandits.agent.spec import ANY_TIME, USUAL, Spec, as_experiment
 from latentbandits.agent.state import State
-from latentbandits.memories import copied
 from latentbandits.protocols import Policy
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import requests
@@ -23,7 +22,6 @@ from latentbandits.store.addresses import is_remote, path_of, place_of, storage_
 from latentbandits.store.errors import ConflictError, FencedError
 from latentbandits.store.ledger import Ledger
 
-Seen = TypeVar("Seen")
 _PATIENCE = 10.0  # seconds that `open_agent` waits while another process holds the experiment: twice as long as one that has died does
 _shared: dict[str, tuple[Ledger, int]] = {}  # the ledgers of this process, and how many agents use each
 _opening = threading.Lock()
@@ -43,7 +41,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-class DurableAgent:
+class DurableAgent(BaseAgent):
     """A policy online whose every acknowledged call is on disk. `latentbandits.open_agent` makes one.
 
     ``ask`` and ``tell`` are those of `Agent`. A process that was killed opens the store again and goes on exactly: decisions that
@@ -62,7 +60,6 @@ class DurableAgent:
         subject: Name | None = None,
         *,
         key: str | None = None,
-        deferred: bool = False,
     ) -> Decision:
         """Return a decision that is on disk.
 
@@ -73,14 +70,11 @@ class DurableAgent:
         key : str, optional
             Names the request: asked again with the same key, after a crash say, the decision is the same one. Another request with this
             key is refused.
-        deferred : bool
-            Whether it counts only once it was shown, which `activate` says. One that never was is censored when its window is over.
         """
         if available is not None and not isinstance(available, str | bytes) and isinstance(available, Iterable):
             available = list(available)
-        wanted = requests.Round(context, available, subject, deferred)
-        decisions: tuple[Decision, ...] = self._call(requests.Decide(self.experiment, (wanted,), key))
-        return decisions[0]
+        decision: Decision = self._call(requests.Decide(self.experiment, context, available, subject, key))
+        return decision
 
     def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> Outcome:
         """Learn from the rewards of a decision, given by itself or its id.
@@ -91,29 +85,21 @@ class DurableAgent:
         """
         return self._tell(requests.Reward(self.experiment, _id(decision), rewards))
 
-    def activate(self, decision: Decision | str) -> Outcome:
-        """Say that a deferred decision was shown."""
-        return self._tell(requests.Activate(self.experiment, _id(decision)))
-
     def forget(self, decision: Decision | str) -> Outcome:
         """End a decision whose rewards will never arrive: it is censored, and nothing is learned from it."""
         return self._tell(requests.Censor(self.experiment, _id(decision)))
 
     def add(self, name: Name) -> None:
         """Add an arm: a fresh one that leaves the others as they are, or a retired one with all that is known of it."""
-        self._call(requests.AddArm(self.experiment, name))
+        self._call(requests.Change(self.experiment, "add", {"arm": name}))
 
     def retire(self, name: Name) -> None:
         """Never play an arm again. Its open decisions still take rewards, and `add` brings it back."""
-        self._call(requests.RetireArm(self.experiment, name))
-
-    def name_state(self, regime: int, name: str) -> None:
-        """Give a remembered state a name, by its number in the `belief`."""
-        self._call(requests.NameRegime(self.experiment, regime, name))
+        self._call(requests.Change(self.experiment, "retire", {"arm": name}))
 
     def configure(self, **changes: object) -> None:
         """Change settings from now on: floor, holdback, control, window, default or max_open."""
-        self._call(requests.Configure(self.experiment, changes))
+        self._call(requests.Change(self.experiment, "configure", changes))
 
     @property
     def status(self) -> str:
@@ -122,43 +108,7 @@ class DurableAgent:
 
     @status.setter
     def status(self, status: str) -> None:
-        self._call(requests.SetStatus(self.experiment, status))
-
-    @property
-    def policy(self) -> Policy:
-        """The policy, with its settings."""
-        return self._look(lambda state: state.player.policy)
-
-    @property
-    def memory(self) -> Any:
-        """What the policy remembers: a copy."""
-        return self._look(lambda state: copied(state.player.memory))
-
-    @property
-    def belief(self) -> Any:
-        """What the policy believes about the hidden state, if it has beliefs: see ``StateLibrary.belief``."""
-        return self._look(lambda state: state.player.belief())
-
-    @property
-    def arms(self) -> tuple[Name, ...]:
-        """Names of the arms that can be played."""
-        return self._look(lambda state: state.arms)
-
-    @property
-    def retired(self) -> tuple[Name, ...]:
-        """Names of the arms that are retired."""
-        return self._look(lambda state: state.retired)
-
-    @property
-    def open(self) -> tuple[str, ...]:
-        """Ids of the decisions that wait for rewards, oldest first."""
-        return tuple(self._look(lambda state: list(state.open)))
-
-    @property
-    def stats(self) -> Stats:
-        """What happened to the decisions; see `Stats`. Those that were censored count as forgotten."""
-        self._refuse_closed()
-        return self._ledger.stats(self.experiment)
+        self._call(requests.Change(self.experiment, "status", {"status": status}))
 
     @property
     def digest(self) -> str:
@@ -263,15 +213,20 @@ def open_agent(
     >>> agent.close()
     >>> folder.cleanup()
     """
-    name = as_experiment(experiment)
-    place = place_of(store)
-    wanted = _wanted(policy, arms, settings)
+    name, place = as_experiment(experiment), place_of(store)
+    # refused before any file is made
+    wanted = None if policy is None and arms is None else Spec.of(USUAL if policy is None else policy, arms, **settings)
+    expected = None if wanted is None or policy is None else wanted.policy
     with _opening:
         if wanted is None and not is_remote(store) and not path_of(store).exists():
-            _first(name, arms, settings)
+            raise _without_arms(name)
         ledger, users = _shared.get(place) or (Ledger(storage_of(store), compiled=compiled), 0)
         try:
-            _prepare(ledger, name, wanted, arms, settings)
+            if not _made(ledger, name, wanted):
+                _wait_for(lambda: ledger.open(name, expected))
+                _compare(
+                    ledger, name, expected, wanted.arms if wanted is not None and arms is not None else None, settings
+                )
         except BaseException:
             if not users:
                 ledger.close()
@@ -280,36 +235,35 @@ def open_agent(
         return DurableAgent(ledger, name, place)
 
 
-def _wanted(policy: Any, arms: Any, settings: dict[str, Any]) -> Spec | None:
-    """Return the experiment that is asked for, None without a policy, or refuse it, before any file is made."""
-    refuse_settings("open", USUAL if policy is None else policy, arms, settings, Spec._fields[2:])
-    return None if policy is None else Spec.of(policy, arms, **settings)
+def _without_arms(name: str) -> InvalidValueError:
+    return InvalidValueError("open", "arms", None, f"given, since the store has no experiment {name} yet")
 
 
-def _first(name: str, arms: Any, settings: dict[str, Any]) -> Spec:
-    """Return a new experiment without a policy of its own, or refuse it."""
-    if arms is None:
-        raise InvalidValueError("open", "arms", arms, f"given, since the store has no experiment {name} yet")
-    return Spec.of(USUAL, arms, **settings)
+def _made(ledger: Ledger, name: str, wanted: Spec | None) -> bool:
+    """Make an experiment, unless there is one; return whether it was made."""
+    if ledger.storage.experiment(name) is not None:
+        return False
+    if wanted is None:
+        raise _without_arms(name)
+    with contextlib.suppress(ConflictError):  # another process was faster
+        ledger.call(requests.Create(name, wanted))
+        return True
+    return False
 
 
-def _prepare(ledger: Ledger, name: str, wanted: Spec | None, arms: Any, settings: dict[str, Any]) -> None:
-    """Make an experiment, or check that it is the one that is wanted."""
-    if ledger.storage.experiment(name) is None:
-        with contextlib.suppress(ConflictError):  # another process was faster
-            ledger.call(requests.Create(name, wanted or _first(name, arms, settings), "live"))
-            return
-    _wait_for(lambda: ledger.open(name, None if wanted is None else wanted.policy))
+def _compare(
+    ledger: Ledger, name: str, expected: Policy | None, arms: tuple[Name, ...] | None, settings: dict[str, Any]
+) -> None:
+    """Refuse what is given if it is not what the store has."""
     present, playable, names = ledger.state(name, lambda state: (state.spec, state.arms, state.player.names))
-    if wanted is not None:
-        Spec.read(present.plain(), wanted.policy)  # refused also if this process has it open already
-    if arms is not None:
-        given = wanted.arms if wanted is not None else tuple(range(arms)) if isinstance(arms, int) else tuple(arms)
-        if given not in (present.arms, playable, tuple(names)):
-            rule = f"{list(present.arms)}, as the store has it (`add` and `retire` change arms)"
-            raise InvalidValueError("open", "arms", list(given), rule)
-    for key, value in settings.items():
-        before = present._asdict()[key]
+    if expected is not None:
+        Spec.read(present.plain(), expected)  # refused also if this process has it open already
+    if arms is not None and arms not in (present.arms, playable, tuple(names)):
+        rule = f"{list(present.arms)}, as the store has it (`add` and `retire` change arms)"
+        raise InvalidValueError("open", "arms", list(arms), rule)
+    given = present.changed(settings, names)
+    for key in settings:
+        before, value = getattr(present, key), getattr(given, key)
         if value != before:
             change = "`configure` changes it" if key in ANY_TIME else "it cannot change"
             raise InvalidValueError("open", key, value, f"{before!r}, as the store has it ({change})")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
-    from latentbandits.store.protocol import Owner
+    from latentbandits.store.records import Owner
 
 
 class NotFoundError(InvalidValueError):

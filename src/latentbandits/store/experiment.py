@@ -14,17 +14,17 @@ from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, Out
 from latentbandits.agent.events import CAUSES, ROLES, Event, Payload, reasons, rewarded, text
 from latentbandits.agent.inputs import as_name, observed, received
 from latentbandits.agent.slots import Open
-from latentbandits.agent.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec, refuse_unclear
+from latentbandits.agent.spec import ANY_TIME, DECIDING, STATUSES, refuse_unclear
 from latentbandits.agent.state import NOTHING, State, scored
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.store import requests
 from latentbandits.store.errors import ClosedError, ConflictError, NotFoundError
 from latentbandits.store.minutes import Minutes
-from latentbandits.store.protocol import Answered, Group, Reads, Row
+from latentbandits.store.queries import Reads
+from latentbandits.store.records import Answered, Group, Row
 
 _tuple = tuple.__new__  # takes half the time of Event(...)
-MOST_ROUNDS = 1000
 
 
 class Experiment:
@@ -43,9 +43,8 @@ class Experiment:
         self.pending: list[Event] = []
         # of pending decisions, by the number of arms and by their place
         self._choices: dict[int, dict[int, bytes]] = {}
-        self._answered: dict[str, tuple[tuple[Decision, ...], Answered]] = {}
+        self._answered: dict[str, tuple[Decision, Answered]] = {}
         self._ended: dict[str, Event] = {}
-        self._shown: set[str] = set()
         self._changed = False
         self._minutes = Minutes(state)
         self._session = os.urandom(SESSION_DIGITS // 2).hex()
@@ -65,7 +64,7 @@ class Experiment:
             self.row.epoch,
             state.head - len(self.pending),
             self.pending,
-            [answered for *_, answered in self._answered.values()],
+            [answered for _, answered in self._answered.values()],
             self._minutes.rows(),
             self._minutes.beliefs,
             state.shown() if changed else None,
@@ -85,7 +84,6 @@ class Experiment:
         self.pending = []
         self._answered.clear()
         self._ended.clear()
-        self._shown.clear()
         self._changed = False
         self._minutes.clear()
 
@@ -123,7 +121,7 @@ class Experiment:
             key, waiting = next(iter(state.open.items()))
             if waiting.at_us > until:
                 break
-            self._end_without(key, waiting, "time" if waiting.active else "unseen", now_us)
+            self._end_without(key, waiting, "time", now_us)
             ended += 1
         return ended
 
@@ -137,110 +135,84 @@ class Experiment:
         self._happen(event)
         self._ended[key] = event
 
-    def _decide(self, request: requests.Decide, now_us: int) -> tuple[Decision, ...]:
+    def _decide(self, request: requests.Decide, now_us: int) -> Decision:
         if request.key is not None:
             repeated = self._repeat(request)
             if repeated is not None:
                 return repeated
-        state, rounds = self.state, request.rounds
-        if state.status not in DECIDING:
-            raise ClosedError("experiment", "status", state.status, f"one of {', '.join(DECIDING)} to decide")
-        if not 0 < len(rounds) <= MOST_ROUNDS:
-            raise InvalidValueError("experiment", "rounds", len(rounds), f"from 1 to {MOST_ROUNDS}")
-        checked = [self._checked(wanted) for wanted in rounds]
-        if len(rounds) > state.spec.max_open:
-            raise InvalidValueError("experiment", "rounds", len(rounds), f"at most max_open, {state.spec.max_open}")
-        while len(state.open) + len(rounds) > state.spec.max_open:
-            key, waiting = next(iter(state.open.items()))
-            self._end_without(key, waiting, "room", now_us)
-        first = state.head + 1
-        decisions = tuple([self._decide_round(wanted, request.actor, now_us) for wanted in checked])
+        state, (seen, offered, subject) = self.state, self.checked(request)
+        while len(state.open) >= state.spec.max_open:
+            oldest, waiting = next(iter(state.open.items()))
+            self._end_without(oldest, waiting, "room", now_us)
+        at_us = max(now_us, state.last_us + 1, EARLIEST)  # ids sort by time, and no two have the same
+        key = f"{at_us:x}{self._session}"
+        seq, names = state.head + 1, state.player.names
+        self._minutes.turn(at_us)
+        decision, meant = state.decide(key, at_us, seen, offered, subject)
+        _, _, probe_reasons, chances, by = decision
+        waiting = state.open[key]
+        if len(waiting.arms) == 1 and offered is None and meant is None and not len(seen) and state.status == "live":
+            body = reasons(probe_reasons)  # nearly always
+        else:
+            body = text(self._payload(seen, offered, decision, waiting, meant))
+        own = meant or waiting
+        if own.content:
+            self._choices.setdefault(len(names), {})[len(self.pending)] = own.content
+        row = (seq, "decide", at_us, key, subject, waiting.arms[0], by, chances[0], None, request.actor, body, None)
+        event = _tuple(Event, row)
+        self._minutes.count(event, waiting)
+        self.pending.append(event)
         if request.key is not None:
-            answered = Answered(request.key, request.digest(), first, len(decisions), state.last_us)
-            self._answered[request.key] = (decisions, answered)
-        return decisions
+            self._answered[request.key] = (decision, Answered(request.key, request.digest(), seq, at_us))
+        return decision
 
-    def _repeat(self, request: requests.Decide) -> requests.Repeated | None:
-        """Return the decisions that a key stands for, None if it is new; refuse it if it stands for another request."""
+    def _repeat(self, request: requests.Decide) -> Decision | None:
+        """Return the decision that a key stands for, None if it is new; refuse it if it stands for another request."""
         key = request.key
         if not isinstance(key, str) or not key or not requests.fits(key):
             raise InvalidValueError(
                 "experiment", "key", key, f"a text of 1 to {requests.LONGEST_KEY} characters that UTF-8 can hold"
             )
         if key in self._answered:
-            decisions, answered = self._answered[key]
+            decision, answered = self._answered[key]
         else:
             stored = self._reads.answered(self.row.id, key)
             if stored is None:
                 return None
             answered = stored
-            events = self._reads.events(self.row.id, answered.seq - 1, answered.decisions)
-            decisions = tuple(map(self.state.decision, events))
+            decision = self.state.decision(self._reads.events(self.row.id, answered.seq - 1, 1)[0])
         if answered.digest != request.digest():
             raise ConflictError(
                 "experiment", "key", key, "new, or sent with the same request as before (this one differs)"
             )
-        return requests.Repeated(decisions)
+        return decision
 
-    def _checked(self, wanted: requests.Wanted) -> requests.Round:
-        """Return a round whose context is an array, whose arms are numbers and whose subject is a text; or refuse it."""
+    def checked(self, wanted: requests.Decide) -> tuple[np.ndarray, list[int] | None, str | None]:
+        """Return the context of a decision as an array, the available arms as numbers and the subject as a text; or refuse it."""
         state, context, available, subject = self.state, wanted.context, wanted.available, wanted.subject
+        if state.status not in DECIDING:
+            raise ClosedError("experiment", "status", state.status, f"one of {', '.join(DECIDING)} to decide")
         seen = NOTHING if context is None and not state.covariates else observed(context, state.covariates)
         offered = None if available is None else state.player.offered(available)
         subject = None if subject is None else str(as_name(subject, "subject"))
         if subject is not None and not requests.fits(subject):
-            raise InvalidValueError(
-                "experiment",
-                "subject",
-                subject,
-                f"a text of at most {requests.LONGEST_KEY} characters that UTF-8 can hold",
-            )
-        return requests.Round(seen, offered, subject, bool(wanted.deferred))
+            rule = f"a text of at most {requests.LONGEST_KEY} characters that UTF-8 can hold"
+            raise InvalidValueError("experiment", "subject", subject, rule)
+        return seen, offered, subject
 
-    def _decide_round(self, wanted: requests.Round, actor: str | None, now_us: int) -> Decision:
-        """Make one decision."""
-        seen, offered, subject, deferred = wanted
-        state = self.state
-        at_us = max(now_us, state.last_us + 1, EARLIEST)  # ids sort by time, and no two have the same
-        key = f"{at_us:x}{self._session}"
-        seq, names = state.head + 1, state.player.names
-        self._minutes.turn(at_us)
-        decision, meant = state.decide(key, at_us, seen, offered, subject, not deferred)
-        _, _, probe_reasons, chances, by = decision
-        waiting = state.open[key]
-        if (
-            len(waiting.arms) == 1
-            and offered is None
-            and meant is None
-            and not deferred
-            and not len(seen)
-            and state.status == "live"
-        ):
-            body = reasons(probe_reasons)  # nearly always
-        else:
-            body = text(self._payload(wanted, decision, waiting, meant))
-        own = meant or waiting
-        if own.content:
-            self._choices.setdefault(len(names), {})[len(self.pending)] = own.content
-        row = (seq, "decide", at_us, key, subject, waiting.arms[0], by, chances[0], None, actor, body, None)
-        event = _tuple(Event, row)
-        self._minutes.count(event, waiting)
-        self.pending.append(event)
-        return decision
-
-    def _payload(self, wanted: requests.Round, decision: Decision, waiting: Open, meant: Open | None) -> Payload:
+    def _payload(
+        self, seen: np.ndarray, offered: list[int] | None, decision: Decision, waiting: Open, meant: Open | None
+    ) -> Payload:
         """Return what the columns of a decision do not say."""
         names, payload = self.state.player.names, Payload()
-        if len(wanted.context):
-            payload["context"] = wanted.context.tolist()
-        if wanted.available is not None:
-            payload["available"] = [names[arm] for arm in wanted.available]
+        if len(seen):
+            payload["context"] = seen.tolist()
+        if offered is not None:
+            payload["available"] = [names[arm] for arm in offered]
         if decision.probe_reasons:
             payload["probe_reasons"] = list(decision.probe_reasons)
         if meant is not None:
             payload["policy"] = names[meant.arms[0]]
-        if wanted.deferred:
-            payload["deferred"] = True
         if len(waiting.arms) > 1:
             payload["arms"], payload["probabilities"] = list(waiting.arms), list(decision.probabilities)
         if self.state.status != "live":
@@ -290,19 +262,6 @@ class Experiment:
             return "duplicate"
         raise ConflictError("experiment", "decision", request.id, f"open to be censored (it has ended: {end.kind})")
 
-    def _activate(self, request: requests.Activate, now_us: int) -> Outcome:
-        waiting = self._waiting(request.id)
-        if waiting is not None and not waiting.active:
-            self._happen(self._event("activate", now_us, request.id, request.actor))
-            self._shown.add(request.id)
-            return "accepted"
-        if waiting is not None or request.id in self._shown:
-            return "duplicate"
-        story = self._story(request.id)
-        if not story[0].payload.get("deferred") or any(event.kind == "activate" for event in story):
-            return "duplicate"
-        raise ConflictError("experiment", "decision", request.id, "open to be activated (it has ended)")
-
     def _waiting(self, key: object) -> Open | None:
         """Return an open decision, None if it is not open."""
         return self.state.open.get(key) if isinstance(key, str) else None
@@ -320,72 +279,63 @@ class Experiment:
 
     # What people change
 
-    def _change(self, kind: str, payload: Mapping[str, object], actor: str | None, now_us: int) -> int:
-        event = self._event(kind, now_us, actor=actor, body=text(payload))
+    def _change(self, request: requests.Change, now_us: int) -> int:
+        if request.kind not in _CHECKS:
+            raise InvalidValueError("experiment", "change", request.kind, f"one of {', '.join(_CHECKS)}")
+        payload = _CHECKS[request.kind](self, request.payload)
+        if not payload:
+            return self.state.head  # it is so already
+        if "max_open" in payload:
+            for key, waiting in list(self.state.open.items())[: max(0, len(self.state.open) - payload["max_open"])]:
+                self._end_without(key, waiting, "room", now_us)
+        event = self._event(request.kind, now_us, actor=request.actor, body=text(payload))
         self._changed = True
         self._happen(event)
         return event.seq
 
-    def _add_arm(self, request: requests.AddArm, now_us: int) -> int:
-        payload = self.state.adding(request.arm)
+    def _adding(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        payload = self.state.adding(given.get("arm"))
         refuse_unclear(dict.fromkeys([*self.state.player.names, payload["arm"]]))
-        return self._change("add", payload, request.actor, now_us)
+        return payload
 
-    def _retire_arm(self, request: requests.RetireArm, now_us: int) -> int:
-        payload = self.state.retiring(request.arm)
+    def _retiring(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        payload = self.state.retiring(given.get("arm"))
         if payload["arm"] == self.state.spec.control:
             rule = "another than the control arm (change that first)"
-            raise InvalidValueError("experiment", "arm", request.arm, rule)
-        return self._change("retire", payload, request.actor, now_us)
+            raise InvalidValueError("experiment", "arm", payload["arm"], rule)
+        return payload
 
-    def _name_regime(self, request: requests.NameRegime, now_us: int) -> int:
-        return self._change("name", self.state.naming(request.regime, request.name), request.actor, now_us)
-
-    def _set_status(self, request: requests.SetStatus, now_us: int) -> int:
-        status, present = request.status, self.state.status
+    def _setting_status(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        status, present = given.get("status"), self.state.status
         if status not in STATUSES:
             rule = f"one of {', '.join(STATUSES)}{nearest(str(status), STATUSES)}"
             raise InvalidValueError("experiment", "status", status, rule)
-        if status == present:
-            return self.state.head
-        if status not in AFTER[present]:
-            rule = f"one of {', '.join(AFTER[present])}" if AFTER[present] else "left as it is"
-            raise ClosedError("experiment", "status", status, f"{rule}, since the experiment is {present}")
-        return self._change("status", {"status": status}, request.actor, now_us)
+        if present == "archived" != status:
+            raise ClosedError("experiment", "status", status, "left as it is, since the experiment is archived")
+        return {} if status == present else {"status": status}
 
-    def _configure(self, request: requests.Configure, now_us: int) -> int:
+    def _configuring(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         state = self.state
-        later = [name for name in request.changes if name not in ANY_TIME]
-        if later and state.status != "draft":
-            rule = f"one of {', '.join(ANY_TIME)}, since the experiment is {state.status}"
-            raise ClosedError("experiment", "setting", later[0], rule)
-        arms = "arms" in request.changes
-        spec = state.spec.changed(request.changes, () if arms else state.player.names)
-        if spec.control in state.retired and not arms:
+        for name in given:
+            if name in state.spec._fields and name not in ANY_TIME:
+                raise ClosedError("experiment", "setting", name, f"one of {', '.join(ANY_TIME)}: the others stay")
+        spec = state.spec.changed(given, state.player.names)
+        if spec.control in state.retired:
             raise InvalidValueError("experiment", "control", spec.control, "an arm that is not retired")
-        now, before = spec.plain(), state.spec.plain().items()
-        changes = {
-            name: value for name, value in now.items() if (name, value) not in before or (arms and name == "arms")
-        }
-        if not changes:
-            return state.head
-        if state.status == "draft":
-            state.begun(spec, arms)
-        if "policy" in changes:
-            Spec.read(now)  # the log must not choose which code runs
-        for key, waiting in list(state.open.items())[: max(0, len(state.open) - spec.max_open)]:
-            self._end_without(key, waiting, "room", now_us)
-        return self._change("configure", changes, request.actor, now_us)
+        before = state.spec._asdict()
+        return {name: value for name, value in spec._asdict().items() if name in ANY_TIME and value != before[name]}
 
 
+# What may happen to an experiment beside decisions: each returns what the event says, nothing if it changes nothing, or refuses
+_CHECKS: dict[str, Callable[[Experiment, Mapping[str, Any]], Mapping[str, Any]]] = {
+    "add": Experiment._adding,
+    "retire": Experiment._retiring,
+    "status": Experiment._setting_status,
+    "configure": Experiment._configuring,
+}
 _METHODS: dict[type, Callable[[Experiment, Any, int], requests.Answer]] = {
     requests.Decide: Experiment._decide,
     requests.Reward: Experiment._reward,
     requests.Censor: Experiment._censor,
-    requests.Activate: Experiment._activate,
-    requests.AddArm: Experiment._add_arm,
-    requests.RetireArm: Experiment._retire_arm,
-    requests.NameRegime: Experiment._name_regime,
-    requests.SetStatus: Experiment._set_status,
-    requests.Configure: Experiment._configure,
+    requests.Change: Experiment._change,
 }

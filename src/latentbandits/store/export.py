@@ -17,13 +17,10 @@ wanted         the arm of the policy, in shadow
 why            why the policy probed
 context_0 ...  what was known before the decision
 =============  ==============================================================================================================
-
-A ``.dsjson`` file is for Vowpal Wabbit (`latentbandits.dsjson`): the rows that have a reward, whose probabilities must be known.
 """
 
 import csv
 import io
-import json
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,17 +29,17 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from latentbandits import dsjson
 from latentbandits.agent.decision import Name
 from latentbandits.agent.events import COUNTED, Event
 from latentbandits.agent.spec import LEARNING
 from latentbandits.extras import missing
 from latentbandits.files import whole
 from latentbandits.settings import InvalidValueError
-from latentbandits.store.protocol import Reads, Row
+from latentbandits.store.queries import Reads
+from latentbandits.store.records import Row
 from latentbandits.store.replay import CHUNK, named
 
-ENDING = (".csv", ".parquet", ".jsonl", dsjson.ENDING)
+ENDING = (".csv", ".parquet")
 
 
 Cells = dict[str, Any]  # a row by the names of its columns
@@ -144,7 +141,7 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[Cells]:
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
     >>> _, made = ledger.run([Create("offers", Spec.of("ucb1", arms=["red", "blue"]), "live"), Decide("offers")])
-    >>> ledger.call(Reward("offers", made[0].id, 0.5))
+    >>> ledger.call(Reward("offers", made.id, 0.5))
     'accepted'
     >>> one = next(rows(ledger.storage, ledger.storage.experiment("offers")))
     >>> one["arm"], one["propensity"], one["reward"], one["outcome"]
@@ -209,11 +206,7 @@ def export(reads: Reads, name: str, path: Path) -> int:
         raise InvalidValueError("store", "file", str(path), f"one whose name ends in {', '.join(ENDING)}")
     row = named(reads, name)
     found = table(reads, row)
-    if path.suffix.lower() == dsjson.ENDING and not found.known:
-        raise InvalidValueError(
-            "store", "propensities", None, "known for a .dsjson file: Vowpal Wabbit weighs rewards by them"
-        )
-    write = {".csv": _csv, ".parquet": _parquet, ".jsonl": _jsonl, dsjson.ENDING: _dsjson}[path.suffix.lower()]
+    write = _csv if path.suffix.lower() == ".csv" else _parquet
     with whole(path) as file:
         return write(file, found, rows(reads, row, found))
 
@@ -225,38 +218,14 @@ def _moment(at_us: int | None) -> str | None:
     return datetime.fromtimestamp(at_us // 1_000_000, UTC).replace(microsecond=at_us % 1_000_000).isoformat()
 
 
-def _dated(row: Cells) -> Cells:
-    return row | {"at": _moment(row["at"]), "ended_at": _moment(row["ended_at"])}
-
-
 def _csv(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
     text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
     writer, count = csv.DictWriter(text, found.columns, lineterminator="\n"), 0
     writer.writeheader()
     for row in made:
-        writer.writerow(_dated(row))
+        writer.writerow(row | {"at": _moment(row["at"]), "ended_at": _moment(row["ended_at"])})
         count += 1
     text.detach()
-    return count
-
-
-def _jsonl(file: BinaryIO, _: Table, made: Iterator[Cells]) -> int:
-    count = 0
-    for row in made:
-        file.write(json.dumps(_dated(row), allow_nan=False).encode() + b"\n")
-        count += 1
-    return count
-
-
-def _dsjson(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
-    places, count = {name: place for place, name in enumerate(found.names)}, 0
-    for row in made:
-        if row["reward"] is not None:
-            context = {name: value for name, value in row.items() if name.startswith("context_") and value is not None}
-            time = str(_moment(row["at"])).replace("+00:00", "Z")
-            given = {"event": row["id"], "time": time, "subject": row.get("subject"), "context": context}
-            file.write(dsjson.line(found.names, places[row["arm"]], row["reward"], row["propensity"], **given))
-            count += 1
     return count
 
 

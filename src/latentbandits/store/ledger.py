@@ -8,30 +8,30 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from latentbandits.agent.decision import EARLIEST, Stats, is_id
+from latentbandits.agent.base import Seen
+from latentbandits.agent.decision import EARLIEST, is_id
 from latentbandits.agent.events import Event, text
 from latentbandits.agent.explain import Explanation
 from latentbandits.agent.processes import OneCall, refuse_in_children
-from latentbandits.agent.spec import AFTER, Expected, as_experiment, is_experiment
+from latentbandits.agent.spec import STATUSES, Expected, as_experiment, is_experiment
 from latentbandits.agent.state import State
 from latentbandits.agent.steps import Steps, bind
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import replay, requests
 from latentbandits.store.errors import FencedError, NotFoundError, StoreUnavailableError
 from latentbandits.store.experiment import Experiment
-from latentbandits.store.protocol import Group, Row, Storage
+from latentbandits.store.queries import Storage
+from latentbandits.store.records import Group, Row
 from latentbandits.store.view import View
 
 # a start repeats at most so many events (or twice as many as wait), or so many seconds of work
 SNAPSHOT_EVENTS, SNAPSHOT_WORK = 50_000, 2.0
 
+GROUP = 2000  # requests in one transaction, about: a large one makes others wait
 STILL = 256  # events of a replay between two looks at whether the experiment is still held
 LONG = 2_000  # events that take longer to repeat without machine code than it takes to load that
-
-
-Seen = TypeVar("Seen")
 
 
 class _Held:
@@ -47,16 +47,6 @@ class _Held:
     def switch(self, steps: Steps) -> None:
         """Go on with machine code from the next group on."""
         self.steps = steps
-
-
-class _Ticket:
-    """A request and, once it is there, its answer."""
-
-    __slots__ = ("answer", "done", "request")
-
-    def __init__(self, request: requests.Request) -> None:
-        self.request, self.done = request, False
-        self.answer: requests.Answer | Exception | None = None
 
 
 class Ledger:
@@ -75,16 +65,16 @@ class Ledger:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from latentbandits.store import Create, Decide, Ledger, Reward, Round, Spec, SQLite
+    >>> from latentbandits.store import Create, Decide, Ledger, Reward, Spec, SQLite
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
     >>> spec = Spec.of("ucb1", arms=["red", "blue"])
-    >>> ledger.call(Create("offers", spec, "live"))
+    >>> ledger.call(Create("offers", spec))
     2
-    >>> (first,), (second, third) = ledger.run([Decide("offers", key="visit-1"), Decide("offers", (Round(), Round()))])
+    >>> first, second = ledger.run([Decide("offers", key="visit-1"), Decide("offers", subject="visitor-2")])
     >>> first.arm
     'red'
-    >>> ledger.call(Decide("offers", key="visit-1")) == (first,)
+    >>> ledger.call(Decide("offers", key="visit-1")) == first
     True
     >>> ledger.run([Reward("offers", first.id, 0.5), Reward("offers", first.id, 0.5)])
     ['accepted', 'duplicate']
@@ -96,39 +86,65 @@ class Ledger:
         self.storage = storage
         self._clock, self._compiled = clock or _now, compiled
         self._held: dict[str, _Held] = {}
-        self._waiting: deque[_Ticket] = deque()
+        self._waiting: deque[requests.Ticket] = deque()
         self._lock = self._saving = OneCall()
         refuse_in_children(
             self,
             "a forked process must open the store itself, once this one has closed it, or ask a service by a `Client`",
         )
 
+    def put(self, ticket: requests.Ticket) -> None:
+        """Let something wait for whoever answers next."""
+        self._waiting.append(ticket)
+
     def call(self, request: requests.Request) -> Any:
         """Answer one request, or raise why not; together with others that come meanwhile."""
-        ticket = _Ticket(request)
-        self._waiting.append(ticket)
+        ticket = requests.Ticket((request,))
+        self.put(ticket)
         try:
-            with self._lock:
-                if not ticket.done:
-                    self._serve()
+            while not ticket.done:
+                self.work(ticket)
         finally:
             if not ticket.done:  # the lock has refused this thread, or this process
                 self._waiting.remove(ticket)
-        if isinstance(ticket.answer, Exception):
-            raise ticket.answer
-        return ticket.answer
+        (answer,) = ticket.answer
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    def _serve(self) -> None:
-        """Answer everything that waits."""
-        group: list[_Ticket] = []
-        while self._waiting:
-            group.append(self._waiting.popleft())
-        answers: Sequence[requests.Answer | Exception] = [_interrupted()] * len(group)
+    def work(self, own: requests.Ticket | None = None) -> list[requests.Ticket]:
+        """Answer what waits, about `GROUP` requests of it, and return it; nothing if a ticket of one's `own` was answered meanwhile."""
+        group: list[requests.Ticket] = []
+        with self._lock:
+            size = 0
+            while self._waiting and size < GROUP and not (own and own.done):
+                group.append(self._waiting.popleft())
+                size += len(group[-1].requests)
+            self._answer_group(group)
+        for ticket in group:
+            if ticket.look is not None:
+                try:
+                    ticket.answer = ticket.look(self)
+                except Exception as problem:
+                    ticket.answer = problem
+        return group
+
+    def _answer_group(self, group: Sequence[requests.Ticket]) -> None:
+        """Answer the requests of a group; whatever happens, everybody has an answer."""
+        wanted = [request for ticket in group for request in ticket.requests]
+        answers: Sequence[requests.Answer | Exception] = [_interrupted()] * len(wanted)
         try:
-            answers = self._run([ticket.request for ticket in group])
+            answers = self._run(wanted) if wanted else ()
+        except Exception as problem:
+            failure = StoreUnavailableError(
+                f"store: the group of this request failed ({type(problem).__name__}: {problem})"
+            )
+            failure.__cause__ = problem
+            answers = [failure] * len(wanted)
         finally:
-            for ticket, answer in zip(group, answers, strict=True):
-                ticket.answer, ticket.done = answer, True
+            each = iter(answers)
+            for ticket in group:
+                ticket.answer, ticket.done = [next(each) for _ in ticket.requests], True
 
     def run(self, wanted: Sequence[requests.Request]) -> list[Any]:
         """Answer a group of requests in their order, in one transaction: an answer each, or the exception that says why not."""
@@ -210,14 +226,13 @@ class Ledger:
 
     def _create(self, request: requests.Create, now: int) -> int:
         name, spec = as_experiment(request.experiment), request.spec
-        if request.status != "draft" and request.status not in AFTER["draft"]:
-            raise InvalidValueError(
-                "experiment", "status", request.status, f"draft or one of {', '.join(AFTER['draft'])}"
-            )
-        at_us = max(now, EARLIEST)
-        events = [Event(1, "create", at_us, actor=request.actor, body=text(spec.plain()))]
-        if request.status != "draft":
-            events.append(Event(2, "status", at_us, actor=request.actor, body=text({"status": request.status})))
+        if request.status not in STATUSES:
+            raise InvalidValueError("experiment", "status", request.status, f"one of {', '.join(STATUSES)}")
+        payloads = {"create": spec.plain(), "status": {"status": request.status}}
+        events = [
+            Event(seq, kind, max(now, EARLIEST), actor=request.actor, body=text(payload))
+            for seq, (kind, payload) in enumerate(payloads.items(), 1)
+        ]
         shown = text({**spec.plain(), "retired": []}) or ""
         row = self.storage.create(name, shown, request.status, events)
         self._held[name] = _Held(row, spec.policy)
@@ -321,28 +336,22 @@ class Ledger:
         """Return an experiment as it is now: as of what is stored."""
         with self._lock:
             one, held = self._ready(name), self._held[name]
-            state = one.state
-            belief = state.player.belief() if state.player.policy.has_belief else None
-            counts = {"decided": state.decided} | {
-                name: state.counts[name] for name in ("rewarded", "expired", "censored", "late")
-            }
-            counts |= {"duplicates": one.duplicates, "conflicts": one.conflicts}
-            oldest = next(iter(state.open.values())).at_us if state.open else None
-            return View(
-                name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, counts, len(state.open),
-                oldest, belief, held.bound, held.snapshot, state.diverged, held.row.id, list(state.player.names),
-                dict(state.player.regimes),
-            )  # fmt: skip
+            return View.of(one, held.bound, held.snapshot)
 
     def state(self, name: str, look: Callable[[State], Seen]) -> Seen:
         """Return what a function finds in a state, which it must not change."""
         with self._lock:
             return look(self._ready(name).state)
 
+    def check(self, wanted: Sequence[requests.Decide]) -> None:
+        """Refuse decisions if one of them could not be made now; nothing changes."""
+        with self._lock:
+            for request in wanted:
+                self._ready(request.experiment).checked(request)
+
     def digest(self, name: str) -> str:
         """Return the digest of a state: two are equal if they are the same to the last bit."""
-        with self._lock:
-            return replay.digest(self._ready(name).state)
+        return self.state(name, replay.digest)
 
     def due(self) -> list[str]:
         """Return the experiments with decisions whose window is over; `Expire` ends them, and so does any other request."""
@@ -362,11 +371,6 @@ class Ledger:
             if not story:
                 raise NotFoundError("experiment", "decision", key, f"the id of a decision of {name}")
             return replay.explain(story[0], one.state)
-
-    def stats(self, name: str) -> Stats:
-        """Return what happened to the decisions, as `Agent.stats` does; those that expired by a default value count as told."""
-        with self._lock:
-            return self._ready(name).state.stats(self._clock())
 
     def close(self) -> None:
         """Keep a snapshot of what has changed much, and give the store back."""

@@ -15,7 +15,7 @@ from latentbandits.agent.state import State
 from latentbandits.memories import copied
 from latentbandits.policies.state_library import Belief
 from latentbandits.protocols import Choice
-from latentbandits.store.protocol import Believed, Minute
+from latentbandits.store.records import Believed, Minute
 
 MINUTE_US = 60_000_000
 UNLIKELY = 0.0005

@@ -15,11 +15,11 @@ from typing import Any
 import psycopg
 
 from latentbandits.agent.events import Event
-from latentbandits.settings import Above, InvalidValueError, check_range
+from latentbandits.settings import Above, check_range
 from latentbandits.store import queries
 from latentbandits.store.connection import Connection, PostgresReader
 from latentbandits.store.errors import ConflictError, FencedError, StoreUnavailableError
-from latentbandits.store.protocol import Answered, Believed, Group, Minute, Owner, Row
+from latentbandits.store.records import Answered, Believed, Group, Minute, Owner, Row
 from latentbandits.store.schema import refuse_version, statements
 
 LEASE = 5.0  # seconds
@@ -72,7 +72,7 @@ def _append(group: Group, lease: float) -> tuple[str, list[object]]:
     return f"{', '.join(parts)} SELECT COUNT(*) FROM moved", values
 
 
-class PostgreSQL(queries.Writes, Connection):
+class PostgreSQL(queries.Storage, Connection):
     """A writer of a database; others may write other experiments at the same time.
 
     Every commit is on the server's disk before it returns: ``synchronous_commit`` is ``on``, or stricter if the server says so.
@@ -86,19 +86,11 @@ class PostgreSQL(queries.Writes, Connection):
         Where other processes can reach this one: `owner` tells them.
     lease : float
         Seconds without an append after which another process may claim an experiment.
-    new : bool
-        Whether the tables may be made.
     """
 
     shared = True
 
-    def __init__(
-        self,
-        address: str,
-        reached_at: str | None = None,
-        lease: float = LEASE,
-        new: bool = True,
-    ) -> None:
+    def __init__(self, address: str, reached_at: str | None = None, lease: float = LEASE) -> None:
         super().__init__(address)
         self.name = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self._reached_at, self._lease = reached_at, check_range("store", "lease", lease, Above(0))
@@ -107,18 +99,16 @@ class PostgreSQL(queries.Writes, Connection):
         ] = {}  # until when nobody else can have claimed an experiment, by this machine's clock
         self._expected: dict[tuple[int, str], Answered | None] = {}
         try:
-            self._prepare(new)
+            self._prepare()
         except BaseException:
             self.close()
             raise
 
-    def _prepare(self, new: bool) -> None:
+    def _prepare(self) -> None:
         """Make the tables of a new store, all or none, one process at a time; refuse tables of another version."""
         with self._transaction() as run:
             run("SELECT pg_advisory_xact_lock(?)", (_PREPARING,))
             if run("SELECT to_regclass('schema_version') IS NULL").fetchone() == (True,):
-                if not new:
-                    raise InvalidValueError("store", "database", self.place, "one that is a store")
                 for statement in statements("postgresql"):
                     run(statement)
         refuse_version(self.place, self._rows(queries.VERSION)[0][0])
@@ -240,20 +230,6 @@ class PostgreSQL(queries.Writes, Connection):
             raise self._fenced(stale.experiment)
         for group in groups:
             self._held[group.experiment] = began + self._lease
-
-    def size(self) -> int:
-        """See `Storage`."""
-        tables = "SELECT DISTINCT tablename FROM pg_tables WHERE schemaname = current_schema()"
-        return int(
-            self._rows(f"SELECT COALESCE(SUM(pg_total_relation_size(tablename::regclass)), 0) FROM ({tables}) t")[0][0]
-        )
-
-    def compact(self) -> None:
-        """See `Storage`."""
-        self._run("SET statement_timeout = 0", ())
-        for table in ("event", "request", "snapshot", "minute", "belief", "experiment"):
-            self._run(f"VACUUM {table}", ())
-        self._run("RESET statement_timeout", ())
 
     def reader(self) -> PostgresReader:
         """See `Storage`."""

@@ -1,5 +1,9 @@
-"""Reading a store, and most of writing it: the same SQL for every engine that has `?` or a translation of it."""
+"""What a store must do: append groups of events, all or nothing, and return them in order. Two engines pass one suite of checks.
 
+All that is read, and most of what is written, is the same SQL for every engine that has `?` or a translation of it.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -7,8 +11,7 @@ from itertools import chain
 from typing import Any
 
 from latentbandits.agent.events import Event
-from latentbandits.store.errors import FencedError
-from latentbandits.store.protocol import Answered, ApiKey, Believed, Built, Minute, Row, Snapshot
+from latentbandits.store.records import Answered, ApiKey, Believed, Built, Group, Minute, Owner, Row, Snapshot
 from latentbandits.store.schema import CHANGED, OF_ROLE
 
 TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
@@ -21,45 +24,51 @@ STORY = " UNION ALL ".join(
 )
 
 
-class Queries:
-    """Everything that can be read, by one method that an engine has: `_rows`."""
+class Reads(ABC):
+    """What can be read. A thread other than the writer's reads through `Storage.reader`."""
 
+    place: str
     changed = "event"  # where what people did is found
 
+    @abstractmethod
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
-        raise NotImplementedError
+        """Return the rows of a statement."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give everything back."""
+
+    def _events(self, sql: str, *values: object) -> list[Event]:
+        return list(map(Event._make, self._rows(f"SELECT {EVENT} FROM {sql}", values)))
 
     def experiments(self) -> list[Row]:
-        """See `Reads`."""
+        """Return all experiments, in the order in which they were made."""
         return [Row(*row) for row in self._rows(f"SELECT {ROW} FROM experiment ORDER BY id")]
 
     def experiment(self, name: str) -> Row | None:
-        """See `Reads`."""
+        """Return one experiment by its name."""
         found = self._rows(f"SELECT {ROW} FROM experiment WHERE name = ?", (name,))
         return Row(*found[0]) if found else None
 
     def events(self, experiment: int, after: int = 0, most: int = 10_000) -> list[Event]:
-        """See `Reads`."""
-        sql = f"SELECT {EVENT} FROM event WHERE experiment = ? AND seq > ? ORDER BY seq LIMIT ?"
-        return list(map(Event._make, self._rows(sql, (experiment, after, most))))
+        """Return events in order, from the one after `after` on, at most so many."""
+        return self._events("event WHERE experiment = ? AND seq > ? ORDER BY seq LIMIT ?", experiment, after, most)
 
     def latest(self, experiment: int, most: int = 100) -> list[Event]:
-        """See `Reads`."""
-        sql = f"SELECT {EVENT} FROM event WHERE experiment = ? ORDER BY seq DESC LIMIT ?"
-        return list(map(Event._make, self._rows(sql, (experiment, most))))
+        """Return the last events, the newest first."""
+        return self._events("event WHERE experiment = ? ORDER BY seq DESC LIMIT ?", experiment, most)
 
     def changes(self, experiment: int) -> list[Event]:
-        """See `Reads`."""
-        sql = f"SELECT {EVENT} FROM {self.changed} WHERE experiment = ? AND {CHANGED} ORDER BY seq"
-        return list(map(Event._make, self._rows(sql, (experiment,))))
+        """Return the events that concern no decision, in order: what people did."""
+        return self._events(f"{self.changed} WHERE experiment = ? AND {CHANGED} ORDER BY seq", experiment)
 
     def story(self, experiment: int, key: str) -> list[Event]:
-        """See `Reads`."""
+        """Return everything about one decision, in order: decide, its end, a late reward."""
         found = self._rows(STORY, (experiment, key) * len(OF_ROLE))
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
     def ends(self, experiment: int, keys: Sequence[str]) -> list[Event]:
-        """See `Reads`."""
+        """Return how some decisions ended, and late rewards of theirs, in order; those that are open have nothing."""
         found: list[Any] = []
         for begun in range(0, len(keys), ENDS):
             part = keys[begun : begun + ENDS]
@@ -69,77 +78,99 @@ class Queries:
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
     def answered(self, experiment: int, key: str) -> Answered | None:
-        """See `Reads`."""
+        """Return what an idempotency key stands for."""
         sql = f"SELECT {', '.join(Answered._fields)} FROM request WHERE experiment = ? AND key = ?"
         found = self._rows(sql, (experiment, key))
         return Answered(*found[0]) if found else None
 
     def snapshots(self, experiment: int) -> list[Snapshot]:
-        """See `Reads`."""
+        """Return the snapshots, the newest first."""
         sql = f"SELECT {', '.join(Snapshot._fields)} FROM snapshot WHERE experiment = ? ORDER BY seq DESC"
         return [Snapshot(*row) for row in self._rows(sql, (experiment,))]
 
     def builds(self, experiment: int) -> list[Built]:
-        """See `Reads`."""
+        """Return which builds have appended, in order."""
         sql = "SELECT seq, name FROM build WHERE experiment = ? ORDER BY seq"
         return [Built(*row) for row in self._rows(sql, (experiment,))]
 
     def minutes(self, experiment: int, since: int = 0) -> list[Minute]:
-        """See `Reads`."""
+        """Return the counts of minutes from `since` on, in order."""
         columns = ", ".join(Minute._fields)
         sql = f"SELECT {columns} FROM minute WHERE experiment = ? AND minute >= ? ORDER BY minute, arm, decided_by"
         return [Minute(*row) for row in self._rows(sql, (experiment, since))]
 
     def beliefs(self, experiment: int, since: int = 0) -> list[Believed]:
-        """See `Reads`."""
+        """Return the beliefs of minutes from `since` on, in order."""
         sql = "SELECT minute, seq, body FROM belief WHERE experiment = ? AND minute >= ? ORDER BY minute"
         return [Believed(*row) for row in self._rows(sql, (experiment, since))]
 
     def keys(self) -> list[ApiKey]:
-        """See `Reads`."""
-        return [
-            ApiKey(*row)
-            for row in self._rows(f"SELECT {', '.join(ApiKey._fields)} FROM api_key ORDER BY created_us, id")
-        ]
+        """Return all keys of the service."""
+        rows = self._rows(f"SELECT {', '.join(ApiKey._fields)} FROM api_key ORDER BY created_us, id")
+        return [ApiKey(*row) for row in rows]
 
 
-class Writes(Queries):
-    """What every engine writes with the same SQL, by two more methods that it has: `_transaction` and `_fenced`."""
+class Storage(Reads):
+    """A store. One thread at a time may use it; `reader` is for the others."""
 
+    shared: bool  # whether several processes may use it at the same time, each experiment held by one of them
+
+    @abstractmethod
     def _transaction(self) -> AbstractContextManager[Callable[..., Any]]:
-        raise NotImplementedError
+        """Run statements in one transaction, which is durable afterwards, or as if it had never begun."""
 
-    def _fenced(self, experiment: int) -> FencedError:
-        raise NotImplementedError
+    @abstractmethod
+    def create(self, name: str, spec: str, status: str, events: Sequence[Event]) -> Row:
+        """Make an experiment with its first events, durably; raise `ConflictError` if the name is taken."""
+
+    @abstractmethod
+    def claim(self, experiment: int, build: str = "") -> Row:
+        """Become the one who may append to an experiment, and return it; whoever was is fenced from here on.
+
+        Notes which build appends from here on. Raises `FencedError` while another one holds it, in a store that several processes may use.
+        """
+
+    @abstractmethod
+    def append(self, groups: Sequence[Group]) -> None:
+        """Append groups in one transaction; return when they are durable.
+
+        Raises `FencedError` if an experiment has another head or epoch, or a decision ends twice, `StoreUnavailableError` if it cannot be
+        written; then nothing was appended, or, if the failure hides it, all of it was.
+        """
+
+    @abstractmethod
+    def reader(self) -> Reads:
+        """Return what other threads read with; it never waits for the writer nor makes it wait."""
+
+    # A store that one process has for itself needs none of the next four
+
+    def hold(self, row: Row) -> bool:  # noqa: ARG002
+        """Return whether nobody has claimed an experiment since this row was, nor can for now. Asked before every group."""
+        return True
+
+    def renew(self, experiments: Sequence[int]) -> None:
+        """Go on holding experiments for another lease, though nothing is appended; those that others have claimed are left alone."""
+
+    def expect(self, keys: Sequence[tuple[int, str]]) -> None:
+        """Take note that `answered` is about to be asked for these keys of experiments, so that they may be fetched at once."""
+
+    def owner(self, experiment: int) -> Owner | None:  # noqa: ARG002
+        """Return who holds an experiment now, None if nobody does: others send it what they are asked."""
+        return Owner("this process", None, True)
 
     def keep(self, experiment: int, snapshot: Snapshot, deep: int = 3) -> None:
-        """See `Storage`."""
+        """Keep a snapshot, and of the older ones as many as make `deep`."""
         with self._transaction() as run:
             run(ADD_SNAPSHOT, (experiment, *snapshot))
             run(KEEP_NEWEST, (experiment, experiment, deep))
 
-    def forget_answers(self, experiment: int, before_us: int) -> int:
-        """See `Storage`."""
-        with self._transaction() as run:
-            return int(run(FORGET_ANSWERS, (experiment, before_us)).rowcount)
-
-    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
-        """See `Storage`."""
-        with self._transaction() as run:
-            moved = run(REBUILD, (spec, status, row.id, row.head, row.epoch)).rowcount == 1
-            for table, sql, rows in (("minute", ADD_MINUTE, minutes), ("belief", ADD_BELIEF, beliefs)) if moved else ():
-                run(f"DELETE FROM {table} WHERE experiment = ?", (row.id,))
-                add_rows(run, sql, row.id, rows)
-        if not moved:
-            raise self._fenced(row.id)
-
     def add_key(self, key: ApiKey) -> None:
-        """See `Storage`."""
+        """Add a key of the service, durably."""
         with self._transaction() as run:
             run(ADD_KEY, key)
 
     def revoke_key(self, key: str, at_us: int) -> bool:
-        """See `Storage`."""
+        """Revoke a key by its id, durably; return whether there is such a key."""
         with self._transaction() as run:
             return bool(run(REVOKE_KEY, (at_us, key)).rowcount == 1)
 
@@ -208,9 +239,7 @@ KEEP_NEWEST = (
     "DELETE FROM snapshot WHERE experiment = ? AND seq NOT IN "
     "(SELECT seq FROM snapshot WHERE experiment = ? ORDER BY seq DESC LIMIT ?)"
 )
-FORGET_ANSWERS = "DELETE FROM request WHERE experiment = ? AND at_us < ?"
 REVOKE_KEY = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
-REBUILD = "UPDATE experiment SET spec = ?, status = ? WHERE id = ? AND head = ? AND epoch = ?"
 MOVE_HEAD = (
     "UPDATE experiment SET head = ?, spec = COALESCE(?, spec), status = COALESCE(?, status) "
     "WHERE id = ? AND head = ? AND epoch = ?"

@@ -19,7 +19,8 @@ from latentbandits.agent.state import State, scores
 from latentbandits.compiled.cache import processor, source_digest
 from latentbandits.settings import InvalidValueError
 from latentbandits.store.errors import NotFoundError, StoreUnavailableError
-from latentbandits.store.protocol import Reads, Row, Snapshot
+from latentbandits.store.queries import Reads
+from latentbandits.store.records import Row, Snapshot
 
 CHUNK = 5_000  # events that are read at once: readers must be short
 
@@ -60,7 +61,7 @@ def is_alike(snapshot: Snapshot, state: State) -> bool:
     if not is_whole(snapshot):
         return False
     kept, here = file.described(snapshot.state)["state"], file.contents(state).record
-    return {**kept, "regimes": {}} == {**json.loads(json.dumps(here)), "regimes": {}}
+    return dict(kept) == json.loads(json.dumps(here))
 
 
 def restore(snapshot: Snapshot, expected: Expected) -> State | None:
@@ -68,7 +69,7 @@ def restore(snapshot: Snapshot, expected: Expected) -> State | None:
     if not is_whole(snapshot):
         return None
     try:
-        state, _ = file.read(snapshot.state, f"snapshot {snapshot.seq}", expected)
+        state = file.read(snapshot.state, f"snapshot {snapshot.seq}", expected)
     except InvalidValueError as refusal:
         if refusal.field == "policy of the file":
             raise

@@ -1,9 +1,9 @@
 """What can be asked of an experiment. Each is answered after it is on disk, or refused and as if it had never been asked."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,55 +13,24 @@ from latentbandits.agent.spec import Spec
 LONGEST_KEY = 200  # characters of an idempotency key, and of a subject
 
 
-class Wanted(Protocol):
-    """One decision that is wanted: a `Round`, or anything else that says the same, such as a decoded body."""
+class Decide(NamedTuple):
+    """Make a decision, of what `Agent.ask` takes; answered by it. With a `key` that was used before it is the same one."""
 
-    @property
-    def context(self) -> object:
-        """What is observed, as for `Agent.ask`."""
-
-    @property
-    def available(self) -> object:
-        """The names of the arms that can be played, None for all."""
-
-    @property
-    def subject(self) -> object:
-        """For whom it is, None if nobody is named."""
-
-    @property
-    def deferred(self) -> bool:
-        """Whether it counts once it is activated."""
-
-
-class Round(NamedTuple):
-    """One decision that is wanted, by values."""
-
+    experiment: str
     context: Any = None
     available: Any = None
     subject: Any = None
-    deferred: bool = False
-
-
-class Decide(NamedTuple):
-    """Decide for one round or several; answered by the decisions. With a `key` that was used before they are `Repeated`."""
-
-    experiment: str
-    rounds: Sequence[Wanted] = (Round(),)
     key: str | None = None
     actor: str | None = None
 
     def digest(self) -> str:
         """Return the digest of what is wanted: one request has one."""
-        rounds = [[each.context, each.available, each.subject, each.deferred] for each in self.rounds]
+        wanted = [self.context, self.available, self.subject]
         try:
-            text = json.dumps(rounds, default=_plain, allow_nan=True)
+            text = json.dumps(wanted, default=_plain, allow_nan=True)
         except (TypeError, ValueError):
-            text = repr(rounds)
+            text = repr(wanted)
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-class Repeated(tuple[Decision, ...]):
-    """The decisions of a key that was used before, once more."""
 
 
 class Reward(NamedTuple):
@@ -81,59 +50,21 @@ class Censor(NamedTuple):
     actor: str | None = None
 
 
-class Activate(NamedTuple):
-    """Say that a deferred decision was shown; answered by "accepted" or "duplicate"."""
-
-    experiment: str
-    id: str
-    actor: str | None = None
-
-
 class Expire(NamedTuple):
     """End the decisions whose window is over; answered by their number. It happens before every other request too."""
 
     experiment: str
-    actor: str | None = None
 
 
-class AddArm(NamedTuple):
-    """Add an arm, or bring a retired one back; answered by the number of the event."""
+class Change(NamedTuple):
+    """Let an event happen that concerns no decision; answered by its number.
 
-    experiment: str
-    arm: object
-    actor: str | None = None
-
-
-class RetireArm(NamedTuple):
-    """Never play an arm again; answered by the number of the event."""
+    Its kind, and what it says: ``add`` or ``retire`` (arm), ``status`` (status), ``configure`` (some of the settings of `ANY_TIME`).
+    """
 
     experiment: str
-    arm: object
-    actor: str | None = None
-
-
-class NameRegime(NamedTuple):
-    """Name a state that the policy remembers; answered by the number of the event."""
-
-    experiment: str
-    regime: object
-    name: object
-    actor: str | None = None
-
-
-class SetStatus(NamedTuple):
-    """Change the status; answered by the number of the event."""
-
-    experiment: str
-    status: object
-    actor: str | None = None
-
-
-class Configure(NamedTuple):
-    """Change settings (see `Spec`): those of `ANY_TIME` always, all of them in a draft; answered by the number of the event."""
-
-    experiment: str
-    changes: Mapping[str, object]
+    kind: str
+    payload: Mapping[str, Any]
     actor: str | None = None
 
 
@@ -142,14 +73,22 @@ class Create(NamedTuple):
 
     experiment: str
     spec: Spec
-    status: str = "draft"
+    status: str = "live"
     actor: str | None = None
 
 
-Answer = tuple[Decision, ...] | Outcome | int  # decisions, what became of a reward, or the number of an event
-Request = (
-    Decide | Reward | Censor | Activate | Expire | AddArm | RetireArm | NameRegime | SetStatus | Configure | Create
-)
+Answer = Decision | Outcome | int  # a decision, what became of a reward, or the number of an event
+Request = Decide | Reward | Censor | Expire | Change | Create
+
+
+class Ticket:
+    """Requests of one transaction, or a look at the ledger between two; `answer` is there once it is `done`."""
+
+    __slots__ = ("answer", "done", "look", "requests")
+
+    def __init__(self, wanted: Sequence["Request"], look: Callable[[Any], object] | None = None) -> None:
+        self.requests, self.look, self.done = wanted, look, False
+        self.answer: Any = None
 
 
 def keys(wanted: Sequence["Request"]) -> list[tuple[str, str]]:

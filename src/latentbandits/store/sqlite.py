@@ -12,7 +12,7 @@ from latentbandits.files import Held
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import queries
 from latentbandits.store.errors import ConflictError, FencedError, StoreUnavailableError
-from latentbandits.store.protocol import Group, Owner, Row
+from latentbandits.store.records import Group, Row
 from latentbandits.store.schema import refuse_version, statements
 
 _BUSY = 10_000  # ms that a reader waits while a file is being recovered
@@ -21,7 +21,7 @@ _PAGES = 8_000  # of the write-ahead log, about 32 MB, after which they are writ
 _BOUND = 64 * 2**20  # bytes that the write-ahead log keeps when it starts again
 
 
-class SQLite(queries.Writes):
+class SQLite(queries.Storage):
     """The writer of a file.
 
     Every commit is on disk before it returns (``synchronous=FULL``). A second process is refused: a lock of the operating system on the
@@ -187,20 +187,6 @@ class SQLite(queries.Writes):
             run(queries.ADD_BUILD, (build, experiment, build, experiment))
         return Row(*self._rows(f"SELECT {queries.ROW} FROM experiment WHERE id = ?", (experiment,))[0])
 
-    def hold(self, row: Row) -> bool:  # noqa: ARG002
-        """See `Storage`; the lock of the file holds everything."""
-        return True
-
-    def renew(self, experiments: Sequence[int]) -> None:
-        """See `Storage`; there is nothing to renew."""
-
-    def expect(self, keys: Sequence[tuple[int, str]]) -> None:
-        """See `Storage`; a key is found as fast as many."""
-
-    def owner(self, experiment: int) -> Owner:  # noqa: ARG002
-        """See `Storage`."""
-        return Owner("this process", None, True)
-
     def append(self, groups: Sequence[Group]) -> None:
         """See `Storage`."""
         with self._transaction() as run:
@@ -217,16 +203,6 @@ class SQLite(queries.Writes):
                 ):
                     queries.add_rows(run, sql, number, rows)
 
-    def compact(self) -> None:
-        """See `Storage`."""
-        self._rows("VACUUM")
-        self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def size(self) -> int:
-        """See `Storage`."""
-        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
-        return sum(one.stat().st_size for one in files if one.exists())
-
     def reader(self) -> "Reader":
         """See `Storage`."""
         return Reader(self.path)
@@ -242,7 +218,7 @@ class SQLite(queries.Writes):
             lock.give_back()
 
 
-class Reader(queries.Queries):
+class Reader(queries.Reads):
     """Reads a file on a connection per question: a long one would keep the write-ahead log from being written back.
 
     Parameters

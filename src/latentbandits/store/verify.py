@@ -13,8 +13,9 @@ from latentbandits.settings import InvalidValueError
 from latentbandits.store import replay
 from latentbandits.store.errors import StoreUnavailableError
 from latentbandits.store.minutes import MINUTE_US, Minutes
-from latentbandits.store.protocol import Minute, Reads, Row, Storage
-from latentbandits.store.replay import digest, is_alike, is_whole, named, take_snapshot
+from latentbandits.store.queries import Reads
+from latentbandits.store.records import Minute, Row
+from latentbandits.store.replay import digest, is_alike, is_whole, named
 
 IDENTICAL, EQUIVALENT, DIFFERENT = "identical", "equivalent", "different"
 _WORTH = 20_000  # events from which on it pays to compile
@@ -35,7 +36,6 @@ class Verdict(NamedTuple):
     diverged : decisions that came out otherwise here than where they were made: arm, who decided, or a probability beyond rounding
     builds : what has appended, in order
     problems : what differs, in sentences
-    rebuildable : whether all problems are of what `rebuild` makes again
     """
 
     experiment: str
@@ -47,7 +47,6 @@ class Verdict(NamedTuple):
     diverged: int
     builds: tuple[str, ...]
     problems: tuple[str, ...] = ()
-    rebuildable: bool = False
 
 
 class _Repeated:
@@ -111,8 +110,7 @@ def verify(reads: Reads, name: str, expected: Expected = None) -> Verdict:
     row = named(reads, name)
     builds = tuple(dict.fromkeys(one.name for one in reads.builds(row.id)))
     foreign = any(one != replay.build() for one in builds)
-    damaged: list[str] = []
-    derived: list[str] = []
+    problems: list[str] = []
     same, compared = True, 0
     repeated = _Repeated(reads, row, expected)
     state = repeated.state
@@ -125,21 +123,18 @@ def verify(reads: Reads, name: str, expected: Expected = None) -> Verdict:
             exact = digest(state) == snapshot.digest
             same = same and exact
             if not is_whole(snapshot):
-                derived.append(f"the snapshot of event {snapshot.seq} is damaged")
+                problems.append(f"the snapshot of event {snapshot.seq} is damaged")
             elif not exact and not (foreign and is_alike(snapshot, state)):
-                damaged.append(f"the snapshot of event {snapshot.seq} is not what the log leads to")
+                problems.append(f"the snapshot of event {snapshot.seq} is not what the log leads to")
         repeated.until(row.head)
     except InvalidValueError as refusal:
-        damaged.append(str(refusal))
+        problems.append(str(refusal))
     else:
-        damaged += _gaps(reads, row, state, foreign)
-        derived += _derived(reads, row, repeated, foreign)
-    problems = (*damaged, *derived)
+        problems += _gaps(reads, row, state, foreign) + _derived(reads, row, repeated, foreign)
     label = DIFFERENT if problems else IDENTICAL if same and not state.diverged else EQUIVALENT
     return Verdict(
-        name, state.head, state.decided, label, digest(state), compared, state.diverged, builds, problems,
-        bool(derived) and not damaged,
-    )  # fmt: skip
+        name, state.head, state.decided, label, digest(state), compared, state.diverged, builds, tuple(problems)
+    )
 
 
 def _gaps(reads: Reads, row: Row, state: State, foreign: bool) -> list[str]:
@@ -185,28 +180,3 @@ def _alike(stored: list[Minute], wanted: list[Minute]) -> bool:
         if abs(one.total - other.total) > near or abs(one.squares - other.squares) > near:
             return False
     return True
-
-
-def rebuild(storage: Storage, name: str, expected: Expected = None) -> None:
-    """Make everything again that follows from the events of an experiment: counts and beliefs of minutes, settings, snapshots.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from latentbandits.store import Create, Decide, Ledger, Spec, SQLite, rebuild
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
-    >>> _ = ledger.run([Create("offers", Spec.of("ucb1", arms=["red", "blue"]), "live"), Decide("offers")])
-    >>> rebuild(ledger.storage, "offers")
-    >>> sum(one.decided for one in ledger.storage.minutes(1)), len(ledger.storage.snapshots(1))
-    (1, 1)
-    >>> ledger.close()
-    >>> folder.cleanup()
-    """
-    row = storage.claim(named(storage, name).id, replay.build())
-    repeated = _Repeated(storage, row, expected)
-    repeated.until(row.head)
-    state, counted = repeated.state, repeated.counted
-    storage.rebuild(row, counted.rows(), counted.beliefs, state.shown(), state.status)
-    storage.keep(row.id, take_snapshot(state), deep=1)

@@ -1,9 +1,10 @@
 """What can be seen of an experiment."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from latentbandits.agent.decision import Name
 from latentbandits.agent.spec import Spec
+from latentbandits.store.experiment import Experiment
 
 
 class View(NamedTuple):
@@ -23,7 +24,6 @@ class View(NamedTuple):
     diverged : decisions that came out otherwise when they were repeated by another build
     id : the number that the store gives it
     names : names of all arms that it ever had, by their number
-    regimes : names that people gave to regimes, by their number
     """
 
     name: str
@@ -42,4 +42,18 @@ class View(NamedTuple):
     diverged: int
     id: int
     names: list[Name]
-    regimes: dict[int, str]
+
+    @classmethod
+    def of(cls, experiment: Experiment, compiled: bool, snapshot: int) -> Self:
+        """Return what can be seen of an experiment at work."""
+        state, row = experiment.state, experiment.row
+        belief = state.player.belief() if state.player.policy.has_belief else None
+        counts = {"decided": state.decided} | {
+            name: state.counts[name] for name in ("rewarded", "expired", "censored", "late")
+        }
+        counts |= {"duplicates": experiment.duplicates, "conflicts": experiment.conflicts}
+        oldest = next((waiting.at_us for waiting in state.open.values()), None)
+        return cls(
+            row.name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, counts, len(state.open),
+            oldest, belief, compiled, snapshot, state.diverged, row.id, list(state.player.names),
+        )  # fmt: skip

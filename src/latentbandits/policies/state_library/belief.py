@@ -20,7 +20,6 @@ class Remembered(NamedTuple):
     Attributes
     ----------
     number : that of its regime, 1, 2, 3 and so on, whichever particle is the heaviest; see `regimes`
-    name : the one that `Agent.name_state` gave it, else empty
     probability : that this is the present state
     means : mean reward of every arm; NaN where it was never tried in this state
     counts : rewards behind each mean, at most 512
@@ -31,7 +30,6 @@ class Remembered(NamedTuple):
     """
 
     number: int
-    name: str
     probability: float
     means: tuple[float, ...]
     counts: tuple[int, ...]
@@ -156,7 +154,7 @@ def belief(policy: "StateLibrary", memory: Memory) -> Belief:
         state = memory.states[core.best, k]
         dwell = completed(best, core, state) if k == best.here else float(state.spent / max(state.entered, 1.0))
         visits, seen, own = int(state.entered), int(state.seen), int(state.id)
-        states.append(Remembered(number_of(state), "", float(probability[k]), means, counts, visits, seen, dwell, own))
+        states.append(Remembered(number_of(state), float(probability[k]), means, counts, visits, seen, dwell, own))
     stay = float(staying(policy, best))
     return Belief(
         states=tuple(states),

@@ -29,12 +29,11 @@ CREATE TABLE event (
     PRIMARY KEY (experiment, seq)
 );
 
-CREATE TABLE request (            -- idempotency keys: which decisions were the answer
+CREATE TABLE request (            -- idempotency keys: which decision was the answer
     experiment BIGINT NOT NULL,
     key TEXT COLLATE "C" NOT NULL,
     digest TEXT NOT NULL,
     seq BIGINT NOT NULL,
-    decisions BIGINT NOT NULL,
     at_us BIGINT NOT NULL,
     PRIMARY KEY (experiment, key)
 );
@@ -88,7 +87,6 @@ CREATE TABLE api_key (
     role TEXT NOT NULL,
     scope TEXT NOT NULL,          -- JSON: names of experiments, null for all
     digest TEXT NOT NULL UNIQUE,  -- of the secret
-    rate DOUBLE PRECISION,        -- requests per second, null for no limit
     created_us BIGINT NOT NULL,
     created_by TEXT,
     revoked_us BIGINT

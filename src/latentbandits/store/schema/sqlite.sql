@@ -26,12 +26,11 @@ CREATE TABLE event (
     PRIMARY KEY (experiment, seq)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE request (            -- idempotency keys: which decisions were the answer
+CREATE TABLE request (            -- idempotency keys: which decision was the answer
     experiment INTEGER NOT NULL,
     key TEXT NOT NULL,
     digest TEXT NOT NULL,
     seq INTEGER NOT NULL,
-    decisions INTEGER NOT NULL,
     at_us INTEGER NOT NULL,
     PRIMARY KEY (experiment, key)
 ) STRICT, WITHOUT ROWID;
@@ -85,7 +84,6 @@ CREATE TABLE api_key (
     role TEXT NOT NULL,
     scope TEXT NOT NULL,          -- JSON: names of experiments, null for all
     digest TEXT NOT NULL UNIQUE,  -- of the secret
-    rate REAL,                    -- requests per second, null for no limit
     created_us INTEGER NOT NULL,
     created_by TEXT,
     revoked_us INTEGER

@@ -1,8 +1,7 @@
-// The service: requests with a key that stays in this tab, and the live view.
+// The service: requests with a key that stays in this tab.
 
 const KEY = "latentbandits.key";
 const PATIENCE = 15000; // milliseconds for an answer
-const SILENCE = 6000; // milliseconds without a message of the live view, which sends one per second
 
 /** A refusal of the service, or its absence: then the status is 0. */
 export class Problem extends Error {
@@ -44,38 +43,6 @@ export async function ask(path, { method = "GET", body, secret = key.get(), sign
   return response.json().catch(() => {
     throw new Problem(0, "the server does not answer"); // it was gone before all was said
   });
-}
-
-/** Yield the messages of the live view, `[type, content]`; throw a `Problem` if it ends. */
-export async function* beats(name, signal) {
-  const ended = new AbortController();
-  const late = () => ended.abort(new DOMException("no message for long", "TimeoutError"));
-  let timer = setTimeout(late, SILENCE);
-  try {
-    const response = await send(about(name, "stream"), { secret: key.get(), signals: [ended.signal, signal] });
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) throw new Problem(0, "the live view has ended");
-      clearTimeout(timer);
-      timer = setTimeout(late, SILENCE);
-      const messages = (text + value).split("\n\n");
-      text = messages.pop();
-      for (const message of messages) yield parsed(message);
-    }
-  } catch (problem) {
-    throw problem instanceof Problem ? problem : new Problem(0, "the server does not answer");
-  } finally {
-    clearTimeout(timer);
-    ended.abort();
-  }
-}
-
-function parsed(message) {
-  const fields = message.split("\n").map((line) => line.split(/: (.*)/s));
-  const found = Object.fromEntries(fields.map(([name, value]) => [name, value]));
-  return [found.event, JSON.parse(found.data)];
 }
 
 async function send(path, { method = "GET", body, secret, signals }) {

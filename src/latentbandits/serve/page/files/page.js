@@ -1,17 +1,18 @@
 // The page: which experiment, with which key, and when what is read again.
 
-import { about, ask, beats, decoded, key, Problem } from "./api.js";
+import { about, ask, decoded, key, Problem } from "./api.js";
 import { patterns } from "./charts.js";
 import { $, h, redraw, say, time } from "./dom.js";
 import { draw } from "./figures.js";
-import { changes, nameRegime, standing, whenChanged } from "./people.js";
+import { changes, standing, whenChanged } from "./people.js";
 import { begin, MINUTE, present, regimeColour, remember, span, state } from "./state.js";
-import { best, gain, lastReward, pipe, regimes, whenNaming } from "./summary.js";
+import { best, gain, lastReward, pipe, regimes } from "./summary.js";
 import { heard, prepare, restart } from "./tail.js";
 
-const OFTEN = 5000, RARELY = 15000; // milliseconds between readings of what changes by the minute, and of what is slow to compute
+const ALWAYS = 1000, OFTEN = 5000, RARELY = 15000; // milliseconds between readings of what is now, of what changes by the minute, and of what is slow to compute
+const TAIL = 20; // events, the last of which are shown
 const ROWS = 80000; // of minutes, the most that the page asks for
-const PEOPLE = new Set(["create", "status", "configure", "name", "add", "retire"]);
+const PEOPLE = new Set(["create", "status", "configure", "add", "retire"]);
 let watching = null; // ends everything that reads the present experiment
 let gone = null; // when the server was lost, in microseconds
 
@@ -90,7 +91,7 @@ async function open() {
         return;
       }
       $("chooser").hidden = $("status").hidden = true;
-      nothing("No experiment yet", "Make one, with an admin key, and it appears here:", `curl -X POST ${location.origin}/v1/experiments \\\n  -H "Authorization: Bearer $KEY" \\\n  -d '{"name": "offers", "arms": ["a", "b", "c"], "holdback": 0.1, "status": "live"}'`);
+      nothing("No experiment yet", "Make one, with an admin key, and it appears here:", `curl -X POST ${location.origin}/v1/experiments \\\n  -H "Authorization: Bearer $KEY" \\\n  -d '{"name": "offers", "arms": ["a", "b", "c"], "holdback": 0.1}'`);
     } catch (problem) {
       if (mine.signal.aborted || !refused(problem)) return;
     }
@@ -137,19 +138,18 @@ function show(name) {
   follow(name, signal);
 }
 
-/** Follow the live view; begin it again whenever it ends. */
+/** Read what is now, once a second; a server that does not answer is asked less often. */
 async function watch(name, signal) {
-  for (let wait = 500; !signal.aborted; wait = Math.min(2 * wait, 4000)) {
+  for (let wait = ALWAYS; !signal.aborted; ) {
     try {
-      for await (const [kind, said] of beats(name, signal)) {
-        if (signal.aborted) return;
-        if (kind !== "beat") throw new Problem(503, said.error);
-        wait = 500;
-        beat(said.now, said.tail);
-      }
+      const after = state.tail[0]?.seq ?? 0;
+      const [now, { events }] = await Promise.all(["now", `tail?most=${TAIL}&after=${after}`].map((rest) => ask(about(name, rest), { signal })));
+      if (signal.aborted) return;
+      wait = ALWAYS;
+      beat(now, events);
     } catch (problem) {
       if (signal.aborted || !refused(problem)) return;
-      if (problem.wait) wait = 1000 * problem.wait;
+      wait = problem.wait ? 1000 * problem.wait : Math.min(2 * wait, 4000);
     }
     await sleep(wait, signal);
   }
@@ -158,7 +158,6 @@ async function watch(name, signal) {
 function beat(now, events) {
   const first = state.now === null, before = state.now?.health ?? {}, status = state.now?.status;
   state.now = now;
-  if (now.regime) state.names = { ...state.names, ...(now.regime.name ? { [now.regime.number]: now.regime.name } : {}) };
   if (gone !== null) back();
   if (first || !$("empty").hidden === now.health.decided > 0 || (!now.health.decided && status !== now.status)) shell(now);
   heard(events);
@@ -177,7 +176,6 @@ function shell(now) {
   if (none) {
     const command = (method, path, body) => `curl -X ${method} ${location.origin}/v1/experiments/${encodeURIComponent(now.name)}/${path} \\\n  -H "Authorization: Bearer $KEY" -d '${JSON.stringify(body)}'`;
     if (now.status === "archived") nothing("No decisions", `The experiment ${now.name} is archived, and none was ever made.`);
-    else if (now.status === "draft") nothing("No decisions yet", `The experiment ${now.name} is a draft. It decides once it is live, or in shadow:`, command("PUT", "status", { status: "live" }));
     else nothing("No decisions yet", `The experiment ${now.name} is ${now.status}. Its first decision appears here as soon as it is asked for:`, command("POST", "decide", { subject: "visitor-1" }));
     document.title = `${now.name} – latentbandits`;
   } else {
@@ -242,7 +240,6 @@ function take(spec, minutes, timeline, table, since) {
   const more = minutes.arms.length !== state.arms.length;
   state.arms = minutes.arms;
   if (more) heard([]); // the last events in the colours of their arms
-  state.names = timeline.names;
   state.regimes = table;
   remember(state.minutes, minutes.minutes, since);
   remember(state.beliefs, timeline.minutes, since);
@@ -286,7 +283,6 @@ $("range").addEventListener("change", (event) => {
   state.range = Number(event.target.value);
   paint();
 });
-$("name-here").addEventListener("click", () => nameRegime(state.now.regime.number));
 document.addEventListener("visibilitychange", () => {
   if (!key.get()) return;
   if (document.hidden) stop(); // nobody looks: nothing is read
@@ -301,7 +297,6 @@ new ResizeObserver(([{ contentRect: { width } }]) => {
 key.takeOver();
 patterns();
 prepare();
-whenNaming(nameRegime);
 whenChanged((said) => {
   if (said.name === state.now?.name && said.status) state.now.status = said.status;
   standing();

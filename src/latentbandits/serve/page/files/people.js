@@ -1,11 +1,11 @@
-// What people do: freeze, kill, resume, name a regime; and the log of what they have changed.
+// What people do: freeze, kill, resume; and the log of what they have changed.
 
 import { about, ask } from "./api.js";
 import { $, h, redraw, say, table, time, times } from "./dom.js";
-import { regimeName, state } from "./state.js";
+import { state } from "./state.js";
 
-const NEXT = { draft: ["live", "shadow"], shadow: ["live", "frozen", "killed"], live: ["frozen", "killed"], frozen: ["back", "killed"], killed: ["back"], archived: [] };
-const LABELS = { live: "Go live", shadow: "Start in shadow", frozen: "Freeze", killed: "Kill" };
+const NEXT = { shadow: ["live", "frozen", "killed"], live: ["frozen", "killed"], frozen: ["back", "killed"], killed: ["back"], archived: [] };
+const LABELS = { live: "Go live", frozen: "Freeze", killed: "Kill" };
 let changed = () => {};
 
 /** Say what happens once something was changed. */
@@ -16,7 +16,6 @@ const control = () => String(state.spec?.control ?? "the control arm");
 /** What a status means, in words. */
 export function meaning(status) {
   return {
-    draft: "Draft: no decisions are made yet.",
     shadow: `Shadow: everybody gets ${control()}; what the policy would have done is only recorded. It learns from the rewards.`,
     live: "Live: the policy decides and learns.",
     frozen: "Frozen: the policy decides by what it knows and learns nothing new.",
@@ -31,7 +30,7 @@ export function standing() {
   say(badge, status);
   badge.className = `badge ${status}`;
   const last = (state.changes ?? []).filter((event) => event.kind === "status").at(-1);
-  const who = last?.said?.status === status ? ` Since ${time(last.at_us)}${last.actor ? `, by ${last.actor}` : ""}.` : "";
+  const who = last?.payload?.status === status ? ` Since ${time(last.at_us)}${last.actor ? `, by ${last.actor}` : ""}.` : "";
   say($("standing"), status === "live" ? "" : meaning(status) + who);
   $("standing").className = `banner ${status}`;
   const wanted = NEXT[status] ?? [];
@@ -42,7 +41,7 @@ export function standing() {
 
 /** What it was before it was frozen or killed. */
 function before() {
-  const past = (state.changes ?? []).filter((event) => event.kind === "status").map((event) => event.said.status);
+  const past = (state.changes ?? []).filter((event) => event.kind === "status").map((event) => event.payload.status);
   return past.findLast((status) => status === "live" || status === "shadow") ?? "live";
 }
 
@@ -57,35 +56,21 @@ function change(wanted) {
   });
 }
 
-/** Ask for the name of a regime, and tell it. */
-export function nameRegime(regime) {
-  const name = state.name;
-  dialog({
-    title: `Name ${regimeName(regime)}`,
-    text: "A name says what this regime means to you, such as weekday or sale. It changes no decision, and it is recorded.",
-    label: "Name", value: state.names[regime] ?? "",
-    act: (secret, value) => ask(about(name, "regimes", regime), { method: "PUT", body: { name: value }, secret }),
-  });
-}
-
-function dialog({ title, text, label, danger = false, value, act }) {
-  const box = $("dialog"), form = $("dialog-form"), named = value !== undefined;
+function dialog({ title, text, label, danger = false, act }) {
+  const box = $("dialog"), form = $("dialog-form");
   say($("dialog-title"), title);
   say($("dialog-text"), text);
   say($("dialog-problem"), "");
   say($("dialog-do"), label);
   $("dialog-do").className = danger ? "danger" : "";
   $("dialog-do").disabled = false;
-  $("dialog-name-label").hidden = !named;
-  $("dialog-name").required = named;
-  $("dialog-name").value = value ?? "";
   $("dialog-key-label").hidden = true;
   $("dialog-key").value = "";
   form.onsubmit = async (event) => {
     event.preventDefault();
     $("dialog-do").disabled = true;
     try {
-      const said = await act($("dialog-key").value.trim() || undefined, $("dialog-name").value.trim());
+      const said = await act($("dialog-key").value.trim() || undefined);
       box.close();
       changed(said);
     } catch (problem) {
@@ -101,17 +86,16 @@ function dialog({ title, text, label, danger = false, value, act }) {
   $("dialog-cancel").onclick = () => box.close();
   box.onclose = () => ($("dialog-key").value = "");
   box.showModal();
-  (named ? $("dialog-name") : $("dialog-cancel")).focus();
+  $("dialog-cancel").focus();
 }
 
-const set = (said) => Object.entries(said ?? {}).filter(([name]) => name !== "policy").map(([name, value]) => `${name} = ${value === null ? "none" : Array.isArray(value) ? value.join(", ") : value}`).join("; ");
+const set = (payload) => Object.entries(payload).map(([name, value]) => `${name} = ${value === null ? "none" : Array.isArray(value) ? value.join(", ") : value}`).join("; ");
 const WORDS = {
-  create: (said) => `made, with the policy ${said.policy.class} and ${times(said.arms.length, "arm")}`,
-  status: (said) => `status: ${said.status}`,
-  configure: (said) => `settings: ${set(said)}${said.policy ? `${set(said) ? "; " : ""}policy ${said.policy.class}` : ""}`,
-  name: (said) => `regime ${said.number ?? said.regime} is called ${said.name}`,
-  add: (said) => `arm added: ${said.arm}`,
-  retire: (said) => `arm retired: ${said.arm}`,
+  create: ({ policy, arms }) => `made, with the policy ${policy.class} and ${times(arms.length, "arm")}`,
+  status: ({ status }) => `status: ${status}`,
+  configure: (payload) => `settings: ${set(payload)}`,
+  add: ({ arm }) => `arm added: ${arm}`,
+  retire: ({ arm }) => `arm retired: ${arm}`,
 };
 
 /** The log of what people changed, the newest first. */
@@ -120,5 +104,5 @@ export function changes() {
   if ($("changes").dataset.last === `${state.name} ${events[0]?.seq}`) return;
   $("changes").dataset.last = `${state.name} ${events[0]?.seq}`;
   redraw($("changes"), table(["when", "what", "who"], events.map((event) => [
-    time(event.at_us, true), WORDS[event.kind]?.(event.said ?? {}) ?? event.kind, event.actor ?? "–"])));
+    time(event.at_us, true), WORDS[event.kind]?.(event.payload ?? {}) ?? event.kind, event.actor ?? "–"])));
 }

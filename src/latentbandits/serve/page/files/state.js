@@ -8,7 +8,7 @@ export const state = {};
 /** Forget everything but the name of the experiment. */
 export function begin(name) {
   Object.assign(state, {
-    name, spec: null, now: null, arms: [], minutes: new Map(), beliefs: new Map(), names: {}, regimes: null,
+    name, spec: null, now: null, arms: [], minutes: new Map(), beliefs: new Map(), regimes: null,
     gain: null, changes: null, tail: [], played: new Map(), slots: new Map(), longest: 60, range: state.range ?? null, rewarded: 0,
   });
 }
@@ -37,14 +37,8 @@ export function regimeColour(regime) {
   return slot < COLOURS ? `r${slot}` : "rest";
 }
 
-/** What people call a regime; with its number if it has no name, or if one that is remembered has the same. */
-export function regimeName(regime) {
-  if (regime === null) return "not recorded";
-  const name = state.names[regime];
-  if (!name) return `regime ${regime}`;
-  const namesakes = Object.keys(state.names).map(Number).filter((one) => one !== Number(regime) && state.names[one] === name);
-  return namesakes.some((one) => remembered(one) || !remembered(regime)) ? `${name} (${regime})` : name;
-}
+/** What a regime is called. */
+export const regimeName = (regime) => (regime === null ? "not recorded" : `regime ${regime}`);
 
 /** Whether the policy still remembers a regime. */
 export const remembered = (regime) => regime === null || (state.regimes?.regimes ?? []).some((one) => one.number === regime);

@@ -6,14 +6,10 @@ import { armColour, present, regimeColour, regimeName, remembered, state, total 
 
 const QUIET = 5 * 60e6; // microseconds without a reward that are long, unless rewards take longer anyway
 const MOST = 12; // regimes, and arms of a regime, that are shown at once
-let nameRegime = () => {};
-
-/** Say who asks for the name of a regime. */
-export const whenNaming = (handler) => (nameRegime = handler);
 
 /** What is best now, and which regime this is. */
 export function best() {
-  const { best: found, regime, elsewhere, health, status } = state.now;
+  const { best: found, regime, elsewhere, health } = state.now;
   if (found) {
     const since = found.since_us === null ? "" : `, since ${time(found.since_us)}`;
     const box = $("best"), how = found.belief === null ? since : `, belief ${sure(found.belief)}${since}`;
@@ -32,13 +28,12 @@ export function best() {
     say($("seen"), "");
   } else {
     const since = regime.since_us === null ? "" : `, since ${time(regime.since_us)}`;
-    say($("regime"), `${state.names[regime.number] ? `Regime: ${regimeName(regime.number)}` : `Regime ${regime.number} (no name yet)`}, belief ${sure(regime.probability)}${since}.${expected}`);
+    say($("regime"), `Regime ${regime.number}, belief ${sure(regime.probability)}${since}.${expected}`);
     const typical = regime.typical_us === null ? "" : `, typical stay ${lasting(regime.typical_us)}`;
     const visit = regime.visits > 1 ? `Seen before: ${ordinal(regime.visits)} visit${typical}.` : "First visit: not seen before.";
     const strange = elsewhere > 0.05 ? ` With probability ${share(elsewhere)} this is a regime that is new.` : "";
     say($("seen"), visit + strange);
   }
-  say($("name-here"), !regime || status === "archived" ? "" : state.names[regime.number] ? "Rename this regime" : "Name this regime");
   document.title = found ? `${found.arm} – ${state.name}` : `${state.name} – latentbandits`;
 }
 
@@ -140,8 +135,7 @@ function card(one, here, reach) {
   const arms = one.arms.slice(0, MOST), tried = one.arms.filter((arm) => arm.mean !== null);
   const leader = tried.length ? tried.reduce((a, b) => (b.mean > a.mean ? b : a)) : null;
   return h("article", { class: here ? "regime here" : "regime" },
-    h("div", { class: "head" }, h("h3", {}, chip(regimeColour(one.number)), regimeName(one.number), here ? h("span", { class: "badge" }, "now") : null),
-      state.now?.status === "archived" ? null : h("button", { type: "button", class: "quiet", "data-key": `name-${one.number}`, "aria-label": `Name ${regimeName(one.number)}`, onclick: () => nameRegime(one.number) }, one.name ? "Rename" : "Name")),
+    h("div", { class: "head" }, h("h3", {}, chip(regimeColour(one.number)), regimeName(one.number), here ? h("span", { class: "badge" }, "now") : null)),
     h("p", { class: "muted" }, `Belief ${sure(one.probability)}, ${times(one.visits, "visit")}, about ${times(Math.round(one.dwell_rounds), "round")} each.`),
     armTable(arms, leader, reach), one.arms.length > MOST ? h("p", { class: "muted" }, `and ${count(one.arms.length - MOST)} other arms`) : null);
 }

@@ -94,9 +94,9 @@ function explanation(found, before, after) {
     played?.probability !== null && played ? h("p", {}, `Propensity: ${number(played.probability)}.`) : null,
     belief(before, "before it"), belief(after, "after it"),
     found.options.length ? h("div", { class: "wide" }, table(["arm", "expected", "doubt", "bonus", "index", "probability", ""], found.options.map((one) => [
-      named(one.name), number(one.value), number(one.std_error), number(one.bonus), one.index === null && one.order ? one.order : number(one.index), number(one.probability),
+      named(one.name), number(one.value), number(one.std_error), number(one.bonus), number(one.index), number(one.probability),
       one.played ? "played" : one.available ? "" : "not available"]), { numbers: [1, 2, 3, 4, 5], caption: "What the policy thought of every arm" })) : null,
     h("div", { class: "wide" }, table(["time", "event", "reward", "details"], found.events.map((event) => [
-      time(event.at_us, true), event.kind, rewards(event), event.said ? JSON.stringify(event.said) : event.subject ? `subject ${event.subject}` : ""]), { numbers: [2], caption: `What became of it (${count(found.events.length)} events)` })),
+      time(event.at_us, true), event.kind, rewards(event), event.payload ? JSON.stringify(event.payload) : event.subject ? `subject ${event.subject}` : ""]), { numbers: [2], caption: `What became of it (${count(found.events.length)} events)` })),
   ];
 }
