@@ -6,14 +6,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from latentbandits import cli
 from latentbandits.presentation import progress as screen
 from latentbandits.presentation import terminal
-from latentbandits_studies.experiments import fit
 
 Clock = Callable[[float], None]
 BARE = re.compile(r"\x1b\[[\d;]*[mK]|\r")  # what a terminal does not show
@@ -93,23 +90,6 @@ def test_nothing_is_left_on_a_terminal_that_is_interrupted(
     assert written.endswith("\r\x1b[K")
 
 
-def test_the_search_for_settings_is_part_of_reproduce(
-    tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
-
-    def search(*given: Any, **_: Any) -> Any:
-        asked.append(given[:3])
-        return SimpleNamespace(text=lambda: "the profile")
-
-    monkeypatch.setattr(fit, "search", search)
-    assert cli.main(["reproduce", "fit", "--quick", "--out", str(tmp_path)]) == 0
-    assert asked == [(tmp_path / "results", True, None)]
-    assert "the profile" in capsys.readouterr().out
-    assert cli.main(["reproduce", "fit", "table2", "--out", str(tmp_path)]) == 2
-    assert "fit alone, or experiments without it" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("columns", [20, 40, 200])
 def test_a_line_of_progress_fits_into_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -126,10 +106,9 @@ policy  regret
 ts        11.0
 ucb1      10.0
 
-table2: 2 s; 9 claims: 3 +, 2 -, 4 =
-  - Not so
-timing: 1 s; 2 claims: 2 ? (points to: 1 -, 1 =)
-        holds (+)  tied (=)
+table2: 2 s. Of 9: 3 hold, 2 do not hold, 4 are tied.
+  does not hold: Not so
+timing: 1 s. Of 2: 2 cannot be judged. A quick run judges nothing; it points to: 1 does not hold, 1 is tied.
 Next: `latentbandits tune ucb1`."""
 
 
@@ -153,14 +132,12 @@ def test_a_terminal_shows_the_same_text_in_colours(
     else:
         assert colours == [
             "ucb1      10.0",
-            "+",
-            "-",
-            "=",
-            "  - Not so",
-            "-",
-            "=",
-            "+",
-            "=",
+            "hold",
+            "do not hold",
+            "are tied",
+            "  does not hold: Not so",
+            "does not hold",
+            "is tied",
             "`latentbandits tune ucb1`",
         ]
         assert "\x1b[1mSide by side:" in said

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.fit import JUDGE_SEED, SEARCH_SEED
 
 import latentbandits as lb
 from latentbandits import cli
@@ -12,7 +13,6 @@ from latentbandits.policies.groups import FEW, FORGETFUL, LIBRARY, LIMIT, ORACLE
 from latentbandits.presentation.palette import label, saved
 from latentbandits.simulation.runs import Runner
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
-from latentbandits_studies.experiments.fit import JUDGE_SEED, SEARCH_SEED
 from latentbandits_studies.experiments.registry import Experiment, experiment, experiments
 from latentbandits_studies.experiments.state_library import settings as state_library
 from latentbandits_studies.experiments.stress import claims
@@ -168,8 +168,6 @@ def test_experiments_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None
     assert "did you mean stress?" in capsys.readouterr().err
     assert cli.main(["reproduce", "stress", "--without", "stress"]) == 2
     assert "reproduce: without is 'stress' but must be such that an experiment is left" in capsys.readouterr().err
-    assert cli.main(["reproduce", "fit", "--without", "stress"]) == 2
-    assert "must be fit alone" in capsys.readouterr().err
 
 
 def test_what_is_left_out_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:

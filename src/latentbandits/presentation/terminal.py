@@ -2,7 +2,6 @@
 
 import functools
 import importlib.util
-import re
 import shutil
 import sys
 from collections.abc import Container
@@ -13,8 +12,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 HEADLINE, TITLE, BEST, COMMAND = "bold", "bold", "bold green", "cyan"
-# How many claims have which verdict: `3 +, 1 -, 2 =, 1 ?`; of a quick run: `7 ? (points to: 3 +, 1 -, 3 =)`
-VERDICTS = {"+": "green", "-": "red", "=": "yellow", "?": "dim"}
+# How many claims have which verdict: `3 hold, 1 does not hold, 2 are tied, 1 cannot be judged`
+VERDICTS = {"holds?": "green", "do(?:es)? not hold": "red", "(?:is|are) tied": "yellow", "cannot be judged": "dim"}
 BAR = 24  # columns
 NARROW = 8  # a bar that would have to be smaller is left out
 
@@ -74,9 +73,9 @@ def style_text(text: str, best: Container[str] = (), headline: bool = False) -> 
             shown.stylize(BEST, at, end)
         at = end + 1
     shown.highlight_regex(r"`[^`\n]+`", COMMAND)
-    for mark, style in VERDICTS.items():
-        shown.highlight_regex(rf"(?m)(?<=\d ){re.escape(mark)}(?=,|\)| \(|$)|(?<=\(){re.escape(mark)}(?=\))", style)
-    shown.highlight_regex(r"(?m)^  - .*$", VERDICTS["-"])
+    for words, style in VERDICTS.items():
+        shown.highlight_regex(rf"(?<=\d ){words}\b", style)
+    shown.highlight_regex(r"(?m)^  does not hold: .*$", "red")
     return shown
 
 
