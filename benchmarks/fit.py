@@ -1,7 +1,7 @@
 """The search for the settings that the paper does not state: ``python -m benchmarks.fit [--quick] [POLICY ...]``.
 
-It starts from the text or a textbook, moves one setting at a time (some in pairs) to the value with the least loss on half of the rows of the main table, and
-compares what it ends at with the preset, on other draws and on the other rows. docs/settings.md has what it printed.
+It starts from the text or a textbook, moves one setting at a time (some in pairs) to the value with the least loss on half of the rows
+of the main table, and compares what it ends at with the preset, on other draws and on the other rows. docs/settings.md has what it printed.
 """
 
 import argparse
@@ -150,9 +150,10 @@ def descend(column: Column, losses: Callable[[Sequence[Settings]], np.ndarray]) 
         here.update(tried[low])
         return low > 0
 
-    while any([step((name,)) for name in column.grid]) or any(step(pair) for pair in column.joint):
-        pass
-    return here
+    while True:
+        moved = [step((name,)) for name in column.grid]
+        if not any(moved) and not any(step(pair) for pair in column.joint):
+            return here
 
 
 def report(name: str, column: Column, draws: tuple[int, int], among: int) -> tuple[list[list[str]], np.ndarray]:
