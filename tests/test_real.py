@@ -15,8 +15,7 @@ from latentbandits.simulation.batch import believe_one
 from latentbandits.simulation.runs import Runner
 from latentbandits_studies import data as datasets
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
-from latentbandits_studies.experiments.real import claims, settings
-from latentbandits_studies.experiments.real.figures import FIGURES, tables
+from latentbandits_studies.experiments.real import SHARES, claims, settings, tables
 from latentbandits_studies.experiments.real.settings import LEVELS, Believed, Replay, Ruler
 from latentbandits_studies.experiments.real.statistics import (
     blocks,
@@ -191,7 +190,7 @@ def test_the_best_single_arm_is_a_bar(table: pd.DataFrame) -> None:
 
 
 def test_the_figure_and_the_tables_have_every_dataset(table: pd.DataFrame) -> None:
-    ((_, _, plot),) = FIGURES
+    plot = SHARES.plot
     with plotting():
         figure = plot(table)
     shown = [text.get_text().split()[0] for text in figure.axes[0].get_yticklabels()]

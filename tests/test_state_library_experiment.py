@@ -13,9 +13,8 @@ from latentbandits_studies.experiments import table2, winning_rates
 from latentbandits_studies.experiments.case import Case, describe_parts
 from latentbandits_studies.experiments.paper.worlds import ADDED, COLUMNS, LIBRARY_TWO, TITLES, rows
 from latentbandits_studies.experiments.registry import experiment
+from latentbandits_studies.experiments.state_library import FIGURES, settings
 from latentbandits_studies.experiments.state_library import claims as found_in
-from latentbandits_studies.experiments.state_library import settings
-from latentbandits_studies.experiments.state_library.figures import FIGURES
 from latentbandits_studies.experiments.state_library.settings import (
     ALONE,
     PARTS,

@@ -15,8 +15,7 @@ from latentbandits.simulation.runs import Runner
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
 from latentbandits_studies.experiments.registry import Experiment, experiment, experiments
 from latentbandits_studies.experiments.state_library import settings as state_library
-from latentbandits_studies.experiments.stress import claims
-from latentbandits_studies.experiments.stress.figures import FIGURES, heat_map, tables
+from latentbandits_studies.experiments.stress import FAILURES, claims, heat_map, tables
 from latentbandits_studies.experiments.stress.worlds import KINDS, SEED, WORLDS
 from tests.constructed import Change, Key, runs, verdicts
 
@@ -112,7 +111,7 @@ def test_the_heat_map_shows_all_worlds_by_kind_and_our_policy_first() -> None:
     assert [text.get_text() for text in axes.get_xticklabels()] == ["StateLibrary", "CP-TS", "A/B test"]
     shown = np.asarray(axes.images[0].get_array(), float)
     np.testing.assert_allclose(shown, np.array([[1, 2, 6], [1.05, 1, 5], [1, 2.5, 2.25]]))
-    assert saved(FIGURES[0].plot(runs(BASE)), "png")[:4] == b"\x89PNG"
+    assert saved(FAILURES.plot(runs(BASE)), "png")[:4] == b"\x89PNG"
 
 
 def test_the_page_lists_worlds_and_policies() -> None:

@@ -1,14 +1,14 @@
 """Sensitivity to the four thresholds of adaptive probing."""
 
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import ADAPTIVE, LIMIT
 from latentbandits.policies.registry import policy
-from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, RED, label, legend_below, style
+from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, RED, label, legend_below
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -27,6 +27,7 @@ from latentbandits_studies.experiments.claims import (
 )
 from latentbandits_studies.experiments.paper.printed import PREFERRED
 from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, rows, stated
+from latentbandits_studies.experiments.plots import curve, limit, of_draws, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "residual threshold, margin, age cap and minimum gap swept one at a time, in four environments"
@@ -73,15 +74,6 @@ def cases(quick: bool) -> list[Case]:
 
 def _label(name: str, setting: str, value: float) -> str:
     return f"{name}|{setting}|{value:g}"
-
-
-def sweep(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per environment, policy, setting and value: mean regret and its ratio to the best value of that sweep."""
-    means = results.groupby(["case", "policy"], sort=False)["regret"].mean().reset_index()
-    parts = means["policy"].str.split("|", expand=True)
-    table = means.assign(policy=parts[0], setting=parts[1], value=parts[2].astype(float))
-    lowest = table.groupby(["case", "policy", "setting"])["regret"].transform("min")
-    return table.assign(ratio=table["regret"] / lowest)
 
 
 def within(results: pd.DataFrame, setting: str, value: float, share: float, grid: tuple[float, ...]) -> list[str]:
@@ -263,42 +255,29 @@ def _stale(results: pd.DataFrame) -> Claim:
 
 def plot_thresholds(results: pd.DataFrame) -> Figure:
     """Regret over the four thresholds."""
-    table = sweep(results[results["policy"] != LIMIT])
-    limits = results[results["policy"] == LIMIT].groupby("case")["regret"].mean()
     colors = dict(zip(ROWS, (BLUE, RED, GREEN, ORANGE), strict=True))
-    figure = Figure(figsize=(9.4, 5.0))
-    grid = figure.subplots(2, 4, sharey=True)
-    for line, name in zip(grid, POLICIES, strict=True):
-        for axes, setting in zip(line, SWEEPS, strict=True):
-            part = table[(table["policy"] == name) & (table["setting"] == setting)]
-            for row in ROWS:
-                cells = part[part["case"] == row].sort_values("value")
-                axes.plot(cells["value"], cells["regret"], color=colors[row], marker="o", ms=3, label=TITLES[row])
-                axes.axhline(limits[row], color=colors[row], linestyle=style(LIMIT).line, linewidth=1)
-            axes.axvline(BASE[setting], color="#bbbbbb", linewidth=3, zorder=0)
-            axes.set_yscale("log")
-            axes.set_yticks(
-                [10, 20, 50, 100, 200, 500, 1000, 2000], ["10", "20", "50", "100", "200", "500", "1000", "2000"]
-            )
-            axes.set_yticks([], minor=True)
-            axes.set_ylim(0.7 * limits.min(), 1.3 * table["regret"].max())
-            if setting in ("margin", "staleness"):
-                axes.set_xscale("log")
-                axes.set_xticks(SWEEPS[setting], [f"{v:g}" for v in SWEEPS[setting]], fontsize=7)
-                axes.set_xticks([], minor=True)
-            if name == POLICIES[-1]:
-                axes.set_xlabel(SYMBOLS[setting])
-        line[0].set_ylabel(f"{label(name)}\nregret per group")
-    legend_below(figure, figure.axes[0], 4)
+    figure, grid = panels(2, 4, (9.4, 5.0), sharey=True)
+    for axes, (name, setting) in zip(grid, product(POLICIES, SWEEPS), strict=True):
+        values = SWEEPS[setting]
+        for row in ROWS:
+            cells = of_draws(results, row, [_label(name, setting, value) for value in values])
+            curve(axes, values, cells, color=colors[row], label=TITLES[row])
+            limit(axes, results, row, color=colors[row], linewidth=1, label=None)
+        axes.axvline(BASE[setting], color="#bbbbbb", linewidth=3, zorder=0)
+        ticks(axes, (10, 20, 50, 100, 200, 500, 1000, 2000), across=False)
+        if setting in ("margin", "staleness"):
+            ticks(axes, values)
+        if name == POLICIES[-1]:
+            axes.set_xlabel(SYMBOLS[setting])
+    for axes, name in zip(grid[::4], POLICIES, strict=True):
+        axes.set_ylabel(f"{label(name)}\nregret per group")
+    legend_below(figure, grid[0], 4)
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "sensitivity",
-        "Regret over each threshold, the others as stated (grey bar). Dotted: the Bayes limit of the same world.",
-        plot_thresholds,
-    ),
+THRESHOLDS = Illustration(
+    "sensitivity",
+    "Regret over each threshold, the others as stated (grey bar). Dotted: the Bayes limit of the same world.",
+    plot_thresholds,
 )
-
-EXPERIMENT = Experiment("sensitivity", SUMMARY, cases, score, place=40, figures=FIGURES)
+EXPERIMENT = Experiment("sensitivity", SUMMARY, cases, score, place=40, figures=(THRESHOLDS,))
