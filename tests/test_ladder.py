@@ -247,3 +247,4 @@ def test_a_learner_that_beats_its_summary_is_hatched() -> None:
     hatched = [[bar for bar in axes.patches if bar.get_hatch()] for axes in better.axes]
     assert [len(bars) for bars in hatched] == [0, 2, 0]  # lag 40 and fingerprint 60, in the middle world
     assert not any(bar.get_hatch() for axes in plain.axes for bar in axes.patches)
+    assert len(better.legends[0].get_texts()) == len(plain.legends[0].get_texts()) + 1

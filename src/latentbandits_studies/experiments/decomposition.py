@@ -273,9 +273,9 @@ def split_bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
     axes.grid(visible=False, axis="y")
 
 
-def explain(figure: Figure, others: Sequence[Artist] = ()) -> None:
-    """Add the legend."""
-    handles = [*(Patch(**looks) for looks in (_APP, _REG, _GAIN)), *others]
+def explain(figure: Figure, losing: bool, others: Sequence[Artist] = ()) -> None:
+    """Add the legend; `losing` says whether some Reg is negative."""
+    handles = [*(Patch(**looks) for looks in (_APP, _REG, *([_GAIN] if losing else []))), *others]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8)
 
 
@@ -293,7 +293,7 @@ def plot_decomposition(results: pd.DataFrame) -> Figure:
     first = {name: statistics[0] for name, statistics in STATISTICS.items()}
     texts = [f"{label(name)}   {part}" if first[name] == part else part for name, part in pairs]
     grid[0].set_yticks(places, texts, fontsize=8)
-    explain(figure)
+    explain(figure, bool((lines["reg"] < 0).any()))
     return figure
 
 

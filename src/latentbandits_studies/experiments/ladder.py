@@ -281,7 +281,8 @@ def plot_rungs(results: pd.DataFrame) -> Figure:
         axes.set_yticks(places, names, fontsize=8.5)
     for axes in grid[2:]:
         axes.set_xlabel(f"regret after {rounds:,} rounds")
-    explain(figure, [Line2D([], [], **PAID, label="App and the price of the probes")])
+    paid = Line2D([], [], **PAID, label="App and the price of the probes")
+    explain(figure, bool((lines["reg"] < 0).any()), [paid])
     return figure
 
 
