@@ -1,6 +1,6 @@
 """Sensitivity to the four thresholds of adaptive probing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise, product
 
 import pandas as pd
@@ -20,6 +20,7 @@ from latentbandits_studies.experiments.claims import (
     READING,
     TIED,
     Claim,
+    Order,
     agreed,
     all_of,
     mean,
@@ -54,6 +55,7 @@ PAPER_GRID: Mapping[str, tuple[float, ...]] = {
     "staleness": (3, 5, 7, 9, 12),
     "min_gap": (1, 2, 4),
 }
+Variant = tuple[str, float]  # a setting and its value
 PAIRS = tuple((row, name) for row in ROWS for name in POLICIES)
 
 
@@ -76,33 +78,37 @@ def _label(name: str, setting: str, value: float) -> str:
     return f"{name}|{setting}|{value:g}"
 
 
+def _rivals(results: pd.DataFrame, setting: str, value: float, grid: tuple[float, ...]) -> list[list[Order]]:
+    """Return for each pair how a value of a setting compares with every other value of a grid."""
+    others = [other for other in grid if other != value]
+    return [
+        [
+            order(results, row, _label(name, setting, value), _label(name, setting, other), len(others))
+            for other in others
+        ]
+        for row, name in PAIRS
+    ]
+
+
 def within(results: pd.DataFrame, setting: str, value: float, share: float, grid: tuple[float, ...]) -> list[str]:
     """Return for each pair whether a value's regret is at most a share above that of every other value of a grid.
 
     It is so if every paired interval says so, not so if one excludes it, else it cannot be judged.
     """
-    found = []
-    for row, name in PAIRS:
-        mine = _label(name, setting, value)
-        others = [order(results, row, mine, _label(name, setting, v), len(grid) - 1) for v in grid if v != value]
-        if all(one.high <= 1 + share for one in others):
-            found.append(HOLDS)
-        else:
-            found.append(FAILS if any(one.low > 1 + share for one in others) else OPEN)
-    return found
+    return [
+        HOLDS
+        if all(one.high <= 1 + share for one in others)
+        else FAILS
+        if any(one.low > 1 + share for one in others)
+        else OPEN
+        for others in _rivals(results, setting, value, grid)
+    ]
 
 
 def best(results: pd.DataFrame, setting: str, value: float, grid: tuple[float, ...]) -> list[str]:
     """Return for each pair whether a value is the best of a grid: below or tied with every other, and not tied with all."""
-    found = []
-    for row, name in PAIRS:
-        words = [
-            order(results, row, _label(name, setting, value), _label(name, setting, v), len(grid) - 1).word
-            for v in grid
-            if v != value
-        ]
-        found.append(FAILS if ABOVE in words else HOLDS if BELOW in words else TIED)
-    return found
+    words = [{one.word for one in others} for others in _rivals(results, setting, value, grid)]
+    return [FAILS if ABOVE in found else HOLDS if BELOW in found else TIED for found in words]
 
 
 def counted(words: list[str]) -> str:
@@ -182,13 +188,18 @@ def hazard_claim(cap: int) -> Claim:
     )
 
 
+def _words(
+    results: pd.DataFrame, steps: Iterable[tuple[Variant, Variant]], among: int, column: str = "regret"
+) -> list[str]:
+    """Compare two variants, each a setting and its value, in all pairs of environment and policy."""
+    made = [(row, _label(name, *one), _label(name, *other)) for one, other in steps for row, name in PAIRS]
+    return [order(results, *given, among, column).word for given in made]
+
+
 def _frequency(results: pd.DataFrame, setting: str) -> Claim:
     """Judge that a threshold on the frequency of probes matters more than the residual gate: its better value gains more."""
     value, residual = PREFERRED[setting][0], PREFERRED["residual_threshold"][0]
-    words = [
-        order(results, row, _label(name, setting, value), _label(name, "residual_threshold", residual), len(PAIRS)).word
-        for row, name in PAIRS
-    ]
+    words = _words(results, [((setting, value), ("residual_threshold", residual))], len(PAIRS))
     more, less = words.count(BELOW), words.count(ABOVE)
     name = SYMBOLS[setting].split(" (")[0]
     return Claim(
@@ -204,21 +215,13 @@ def _frequency(results: pd.DataFrame, setting: str) -> Claim:
 
 def _less_probing(results: pd.DataFrame, setting: str) -> Claim:
     """Judge that raising a threshold from its default to the paper's better value reduces the number of probes, in every pair."""
-    value, _ = PREFERRED[setting]
-    found = [
-        order(
-            results, row, _label(name, setting, value), _label(name, setting, BASE[setting]), len(PAIRS), "probes"
-        ).word
-        for row, name in PAIRS
-    ]
-    steps = [
-        order(results, row, _label(name, setting, high), _label(name, setting, low), len(PAIRS), "probes").word
-        for row, name in PAIRS
-        for low, high in pairwise(SWEEPS[setting])
-    ]
+    value, base = PREFERRED[setting][0], BASE[setting]
+    found = _words(results, [((setting, value), (setting, base))], len(PAIRS), "probes")
+    raised = [((setting, high), (setting, low)) for low, high in pairwise(SWEEPS[setting])]
+    steps = _words(results, raised, len(PAIRS), "probes")
     return Claim(
         f"sensitivity/fewer-probes-{setting.replace('_', '-')}",
-        f"Raising the {SYMBOLS[setting].split(' (')[0]} from {BASE[setting]:g} to {value:g} reduces probing",
+        f"Raising the {SYMBOLS[setting].split(' (')[0]} from {base:g} to {value:g} reduces probing",
         "reduces excess probing",
         f"fewer probes in {found.count(BELOW)} of {len(found)} pairs, tied in {found.count(TIED)}, more in {found.count(ABOVE)}",
         all_of(found),

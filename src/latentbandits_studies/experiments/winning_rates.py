@@ -17,27 +17,26 @@ SUMMARY = "share of paired runs in which one policy beats another, over the four
 cases = table2.paper  # the same runs; nothing is simulated twice
 
 
+def duels(results: pd.DataFrame, case: str) -> tuple[np.ndarray, pd.Index]:
+    """Return who wins in every run of a case, an array (runs, policies, policies) of 1, 0.5 for ties and 0; and the runs' draws."""
+    part = results[(results["case"] == case) & results["policy"].isin(COLUMNS)]
+    wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret")[list(COLUMNS)]
+    mine, theirs = wide.to_numpy()[:, :, None], wide.to_numpy()[:, None, :]
+    return (mine < theirs) + 0.5 * (mine == theirs), wide.index.get_level_values("draw")
+
+
 def pairs(results: pd.DataFrame, case: str) -> pd.DataFrame:
     """Return the share of paired runs of a case in which the row's policy has less regret than the column's (ties count half)."""
-    part = results[(results["case"] == case) & results["policy"].isin(COLUMNS)]
-    wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret")[list(COLUMNS)].to_numpy()
-    beats = (wide[:, :, None] < wide[:, None, :]).mean(axis=0) + 0.5 * (wide[:, :, None] == wide[:, None, :]).mean(
-        axis=0
-    )
+    beats = duels(results, case)[0].mean(axis=0)
     np.fill_diagonal(beats, np.nan)
     return pd.DataFrame(beats, index=list(COLUMNS), columns=list(COLUMNS))
 
 
 def shares(results: pd.DataFrame, case: str) -> pd.DataFrame:
     """Return, per matrix of a case (lines) and policy, the share of duels won against all other columns of the main table."""
-    part = results[(results["case"] == case) & results["policy"].isin(COLUMNS)]
-    wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret")[list(COLUMNS)]
-    values = wide.to_numpy()
-    wins = (
-        (values[:, :, None] < values[:, None, :]).sum(axis=2)
-        + 0.5 * ((values[:, :, None] == values[:, None, :]).sum(axis=2) - 1)
-    ) / (len(COLUMNS) - 1)
-    return pd.DataFrame(wins, index=wide.index, columns=wide.columns).groupby(level=0).mean()
+    beats, draws = duels(results, case)
+    won = (beats.sum(axis=2) - 0.5) / (len(COLUMNS) - 1)  # less the tie with itself
+    return pd.DataFrame(won, columns=list(COLUMNS)).groupby(draws).mean()
 
 
 def rates(results: pd.DataFrame) -> pd.DataFrame:
