@@ -53,6 +53,13 @@ def walk(chain: np.ndarray, rounds: int, runs: int, generator: np.random.Generat
     return states
 
 
+def stale_regret(means: np.ndarray, chain: np.ndarray, lag: int, worst: bool = False) -> float:
+    """Return what it costs, exactly, to play the arm that was best some rounds ago."""
+    later = np.linalg.matrix_power(chain, lag)
+    cost = (later @ theory.state_gaps(means))[np.arange(len(means)), means.argmax(axis=1)]
+    return float(cost.max() if worst else theory.stationary(chain) @ cost)
+
+
 def agrees(values: np.ndarray, wanted: float) -> bool:
     """Say whether the mean of independent values is within five standard errors of what it should be."""
     return bool(abs(values.mean() - wanted) < 5 * values.std() / math.sqrt(len(values)) + CLOSE)

@@ -3,9 +3,9 @@
 from typing import Any
 
 from latentbandits.policies.groups import BASELINES, LIMIT
-from latentbandits_studies.experiments import table2
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TIED
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, published, rows
+from latentbandits_studies.experiments.table2 import settings as table2
 from tests.constructed import Change, Key
 
 # The main table, as printed; the extra columns come out as they should by the text

@@ -16,7 +16,7 @@ from latentbandits.presentation.numbers import figure
 from latentbandits.presentation.palette import label, plotting, saved
 from latentbandits_studies.experiments.paper.worlds import LIBRARY_TWO
 from latentbandits_studies.experiments.real import claims as real
-from latentbandits_studies.experiments.real.figures import shares
+from latentbandits_studies.experiments.real import shares
 from latentbandits_studies.experiments.registry import ids
 from latentbandits_studies.experiments.state_library import claims as library
 from latentbandits_studies.experiments.state_library.settings import title

@@ -24,9 +24,7 @@ from latentbandits.logs.advice import LogAdvice
 from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SCALED, SINGLE_GROUP, STATED, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
-from latentbandits_studies import theory
 from latentbandits_studies.experiments.paper.worlds import published
-from latentbandits_studies.experiments.theory.quantities import quantities
 from tests.conftest import make_hasty
 
 pytestmark = pytest.mark.usefixtures("hasty_limit")
@@ -218,10 +216,6 @@ def test_any_scale_of_rewards() -> None:
     advice = lb.advise(lb.Problem(means="0 to 100", noise=30, **words), ["ucb1", "random"], sweep=False)
     assert "which learns the range of rewards" in advice.text()
     assert "which learns the range of rewards" in advice.page()
-    assert isinstance(advice.problem, lb.Problem)
-    assert quantities(advice.problem).loc["separation / noise", "median"] == pytest.approx(
-        quantities(lb.Problem(noise=0.3, **words)).loc["separation / noise", "median"]
-    )
 
 
 def test_flips_are_where_the_paper_has_them() -> None:
@@ -259,22 +253,6 @@ def test_too_few_worlds_and_places_that_cannot_be_written_are_refused(plain: lb.
         lb.advise(SMALL, runs=3)
     with pytest.raises(ValueError, match="must be a file that can be written"):
         plain.save(tmp_path / "no" / "where.html")
-
-
-def test_theory_explains() -> None:
-    problem = lb.Problem(states=4, dwell=50, noise=0.1)
-    table = quantities(problem, worlds=5)
-    worlds = [problem.sample(0, draw) for draw in range(5)]
-    gaps = [theory.joint_separation(world.matrix(0, draw)) for draw, world in enumerate(worlds)]  # type: ignore[attr-defined]
-    assert table.loc["separation", "median"] == pytest.approx(np.median(gaps))
-    assert table.loc["separation / noise", "median"] == pytest.approx(np.median(gaps) / 0.1)
-    assert table.loc["switching rate", "median"] == pytest.approx(0.02)
-    assert table.loc["staleness cap", "median"] == theory.age_cap(0.02, 0.5)
-    assert quantities(lb.Problem(kind="drift")).empty
-    # two groups share a round: noise grows, a probe takes one round
-    two = quantities(problem.replace(groups=2), worlds=5)
-    assert two.loc["separation / noise", "median"] == pytest.approx(np.median(gaps) / 0.1 / np.sqrt(2))
-    assert two.loc["change in a probe", "median"] == 0
 
 
 def test_the_command_and_its_page(

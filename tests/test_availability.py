@@ -16,7 +16,7 @@ from latentbandits.random import stream
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing.availability import numbers
-from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner
+from latentbandits_studies.policies.summaries import BeliefLearner, SummaryLearner
 from tests.twins import TABLES, assert_same, realise
 
 # Settings that no name stands for

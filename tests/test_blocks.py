@@ -20,7 +20,6 @@ from latentbandits.executors import open_executor
 from latentbandits.simulation import blocks
 from latentbandits.simulation.blocks import Block, digest_code, play_block
 from latentbandits_studies import data as datasets
-from latentbandits_studies.experiments.real.settings import replay
 
 SIZES: dict[str, Any] = {"horizon": 200, "draws": 5, "repeats": 3, "bins": 4}
 NAMES = ("ucb1", "random")
@@ -102,7 +101,7 @@ def test_compare_and_advise_and_tune_take_an_executor(hasty_limit: None) -> None
 
 
 def test_a_block_is_small_and_datasets_travel_by_name() -> None:
-    block = Block(replay("airports"), {"ucb1": lb.policy("ucb1", arms=3)}, 50, 1, 0, 0, 1, 0, 2)
+    block = Block(datasets.load("airports").world, {"ucb1": lb.policy("ucb1", arms=3)}, 50, 1, 0, 0, 1, 0, 2)
     content = pickle.dumps(block)
     assert len(content) < 1000
     np.testing.assert_array_equal(play_block(pickle.loads(content))[0], play_block(block)[0])

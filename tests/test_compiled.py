@@ -11,6 +11,9 @@ import pytest
 import latentbandits as lb
 from latentbandits.compiled import backend, cache, machine_code
 from latentbandits.protocols import Choice, Policy
+from latentbandits_studies.experiments.representation import Representation
+from latentbandits_studies.policies import summaries
+from latentbandits_studies.policies.summaries import SummaryLearner
 
 pytestmark = pytest.mark.compiled
 PACKAGE = Path(lb.__file__).parent
@@ -146,6 +149,13 @@ def test_outside_code_is_not_cached_on_disk() -> None:
     assert not outside.ready
     assert type(backend._dispatcher(machine_code, True)._cache).__name__ == "FunctionCache"
     assert type(backend._dispatcher(machine_code, False)._cache).__name__ == "NullCache"
+
+
+def test_machine_code_of_the_studies_policies_is_kept_and_their_sources_are_in_the_digest() -> None:
+    assert cache.Code(machine_code, (SummaryLearner(2),)).outside == []
+    assert summaries.__file__ in cache._sources()
+    # a class of the studies that is no policy of theirs is not covered by the digest, and so counts as user code
+    assert cache.Code(machine_code, (Representation(lb.policies.UCB1(2), "lag"),)).outside == ["Representation"]
 
 
 PRIVATE = {

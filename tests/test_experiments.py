@@ -17,7 +17,7 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.policies.registry import REGISTRY
-from latentbandits_studies.experiments import table2, winning_rates
+from latentbandits_studies.experiments import winning_rates
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import VERDICTS
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, QUICK_MATRICES, SWEEPS, TITLES, published, rows
@@ -25,6 +25,7 @@ from latentbandits_studies.experiments.registry import experiment, experiments, 
 from latentbandits_studies.experiments.reproduce import reproduce
 from latentbandits_studies.experiments.store import COLUMNS as ROWS
 from latentbandits_studies.experiments.store import Store
+from latentbandits_studies.experiments.table2 import settings as table2
 from tests.fixtures import REGRET, WORLDS, regret
 from tests.test_golden_results import NAME, check_golden
 

@@ -27,9 +27,9 @@ from latentbandits_studies.experiments.ladder import (
     PRODUCTS,
     TWO,
     WITH_AGE,
-    figures,
+    plot_rungs,
 )
-from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner, summarise
+from latentbandits_studies.policies.summaries import BeliefLearner, SummaryLearner, summarise
 from tests.test_representation import constructed as constructed_decomposition
 
 
@@ -231,7 +231,7 @@ def test_all_claims_are_tested() -> None:
 
 def test_ladder_figure_has_a_bar_for_each_term_and_rung() -> None:
     with plotting():
-        figure = figures.ladder(constructed())
+        figure = plot_rungs(constructed())
     assert [axes.get_title() for axes in figure.axes] == list(ladder.WORLDS)
     bars = figure.axes[0].patches
     assert len(bars) == 2 * len(ladder.RUNGS)

@@ -75,7 +75,6 @@ def test_draws_and_runs_are_those_of_the_experiment_unless_told_otherwise() -> N
     ("line", "sentence"),
     [
         ("ablation --policies ucb1", "experiments is 'ablation' but must be table2 alone"),
-        ("fit --draws 8", "fit alone"),
         ("table2 --policies ucb1", "policies is 'ucb1' but must be policies that the main table does not have yet"),
         ("table2 --policies nowhere:Nothing", "nowhere"),
         ("table2 --draws 3", "draws is 3 but must be an integer at least 4"),

@@ -14,7 +14,6 @@ from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.vocabulary import OPTIONS
 from latentbandits.cli.problem import as_options
 from latentbandits.worlds.registry import RECORDED, REGISTRY
-from latentbandits_studies.experiments.theory.quantities import quantities
 
 SAYINGS: list[tuple[dict[str, Any], Any]] = [
     ({"noise_shape": "t3"}, lb.HiddenMarkov(noise_shape="t3")),
@@ -96,7 +95,6 @@ def test_perhaps_there_is_no_regime() -> None:
     assert np.abs(counts[1:6] / 2000 - shares).max() < 0.04
     assert problem.grid("states")[:2] == [1, 2]
     assert Problem(states=3).grid("states")[0] == 2
-    assert (quantities(problem, 16)["low"]["switching rate"]) == 0
     results = lb.simulate(
         problem, ["best-single-arm", "bayes-greedy"], horizon=50, draws=6, repeats=1, interpreted=True
     )

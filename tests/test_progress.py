@@ -4,13 +4,10 @@ import re
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from latentbandits import cli
 from latentbandits.presentation import progress as screen
-from latentbandits_studies.experiments import fit
 
 Clock = Callable[[float], None]
 BARE = re.compile(r"\x1b\[[\d;]*[mK]|\r")  # what a terminal does not show
@@ -84,23 +81,6 @@ def test_nothing_is_left_on_a_terminal_that_is_interrupted(
     written = capsys.readouterr().err
     assert "table2   50%" in written
     assert written.endswith("\r\x1b[K")
-
-
-def test_the_search_for_settings_is_part_of_reproduce(
-    tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
-
-    def search(*given: Any, **_: Any) -> Any:
-        asked.append(given[:3])
-        return SimpleNamespace(text=lambda: "the profile")
-
-    monkeypatch.setattr(fit, "search", search)
-    assert cli.main(["reproduce", "fit", "--quick", "--out", str(tmp_path)]) == 0
-    assert asked == [(tmp_path / "results", True, None)]
-    assert "the profile" in capsys.readouterr().out
-    assert cli.main(["reproduce", "fit", "table2", "--out", str(tmp_path)]) == 2
-    assert "fit alone, or experiments without it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("columns", [20, 40, 200])

@@ -1,6 +1,7 @@
 """The experiment on real data: its statistics against brute force and known processes, and its verdicts."""
 
 import itertools
+import json
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import believe_one
 from latentbandits.simulation.runs import Runner
 from latentbandits_studies import data as datasets
+from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
-from latentbandits_studies.experiments.real import claims, settings
-from latentbandits_studies.experiments.real.figures import FIGURES, tables
-from latentbandits_studies.experiments.real.settings import LEVELS, Believed, Replay, Ruler
+from latentbandits_studies.experiments.real import SHARES, claims, settings, tables
+from latentbandits_studies.experiments.real.settings import LEVELS, Believed, Ruler
 from latentbandits_studies.experiments.real.statistics import (
     blocks,
     holm,
@@ -110,20 +111,20 @@ def test_holm_corrects_step_by_step() -> None:
     assert holm([0.5, 0.4]) == pytest.approx([0.8, 0.8])
 
 
-def test_a_replay_is_named_by_its_content() -> None:
-    rewards = np.random.default_rng(0).random((50, 3))
-    one, same, other = (Replay("x", lb.Replay(values)) for values in (rewards, rewards.copy(), rewards + 1e-9))
-    assert one == same
-    assert one != other
-    assert (one.arms, one.rounds) == (3, 50)
-    assert one.realise(50, 1, 0, 0, 0).means == pytest.approx(rewards)
+def test_a_record_is_named_by_its_content() -> None:
+    rewards = np.random.default_rng(0).random((500, 3))
+    worlds = [lb.Replay(values) for values in (rewards, rewards.copy(), rewards + 1e-9)]
+    one, same, other = (Case("x", world, {"ucb1": lb.policy("ucb1", arms=3)}, 50, 1) for world in worlds)
+    assert one.keys == same.keys
+    assert one.keys != other.keys
+    assert len(json.dumps(one.description())) < 1000
 
 
 def test_a_ruler_writes_down_what_was_believed() -> None:
     random = np.random.default_rng(1)
     state = (np.arange(300) // 100) % 2
     rewards = np.array([[0.2, 0.1], [0.9, 0.8]])[state] + 0.02 * random.normal(size=(300, 2))
-    replay = Replay("two", lb.Replay(rewards))
+    replay = lb.Replay(rewards)
     base: Any = lb.policy(LIBRARY)
     found = lb.simulate(Ruler(replay), {"run": Believed(base, 3)}, horizon=300, draws=1, repeats=1, bins=300)
     levels = found.regret_bins[0, 0]
@@ -191,7 +192,7 @@ def test_the_best_single_arm_is_a_bar(table: pd.DataFrame) -> None:
 
 
 def test_the_figure_and_the_tables_have_every_dataset(table: pd.DataFrame) -> None:
-    ((_, _, plot),) = FIGURES
+    plot = SHARES.plot
     with plotting():
         figure = plot(table)
     shown = [text.get_text().split()[0] for text in figure.axes[0].get_yticklabels()]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latentbandits_studies import theory
-from tests.chains import CHAIN, CLOSE, MEANS, World, agrees, quick, walk, worlds
+from tests.chains import CHAIN, CLOSE, MEANS, World, agrees, quick, stale_regret, walk, worlds
 
 # --- schedules ---
 
@@ -76,7 +76,7 @@ def test_periodic_probing_obeys_corollary_1(world: World, tau: int, first: int) 
     assert run.regret.mean() - noise <= theory.periodic_bound(tau, cost, top, q, error, rounds)
     if first == 0 and error == 0:  # then the regret is known exactly
         ages = [t % tau for t in range(rounds)]
-        probe, stale = theory.probe_regret(*world), [theory.stale_regret(*world, age) for age in range(tau)]
+        probe, stale = theory.probe_regret(*world), [stale_regret(*world, age) for age in range(tau)]
         assert agrees(run.regret, float(np.mean([probe if age == 0 else stale[age] for age in ages])))
 
 
@@ -85,7 +85,7 @@ def test_periodic_probing_obeys_corollary_1(world: World, tau: int, first: int) 
 def test_exact_cycles_cost_less_than_the_theorem_and_the_corollary(world: World, tau: int, error: float) -> None:
     top, q, cost = theory.largest_gap(world.means), theory.switch_rate(world.chain), theory.probe_regret(*world)
     drift = [theory.drift_probability(*world, lag) for lag in range(1, tau)]
-    exact = cost + sum(theory.stale_regret(*world, lag) for lag in range(1, tau))
+    exact = cost + sum(stale_regret(*world, lag) for lag in range(1, tau))
     assert exact <= theory.episode_bound([cost], [tau], [0.0], drift, top) + 1e-9
     assert theory.episode_bound([cost], [tau], [error], drift, top) <= (
         tau * theory.periodic_bound(tau, cost, top, q, error) + 1e-9
@@ -155,17 +155,15 @@ def test_age_cap_is_the_first_age_that_opens_the_gate(rate: float, threshold: fl
     cap = theory.age_cap(rate, threshold)
     assert -math.expm1(-rate * cap) >= threshold - CLOSE
     assert cap == 0 or -math.expm1(-rate * (cap - 1)) < threshold + CLOSE
-    assert theory.reuse_cap(rate, threshold, minimum_gap=3) == max(3, cap)
-    assert theory.reuse_cap(rate, threshold, minimum_gap=3, window=4) == max(3, cap) + 3
 
 
 def test_the_papers_defaults_give_seven() -> None:
-    assert theory.age_cap(0.1, 0.5) == theory.reuse_cap(0.1, 0.5, 2) == 7
+    assert theory.age_cap(0.1, 0.5) == 7
 
 
 def hazard_case(world: World, error: float, perverse: Callable[..., np.ndarray]) -> tuple[float, float, float]:
     """Return regret per round, its noise, and the bound, of a gate that opens at the cap or when a rule says so."""
-    cap, rounds = theory.reuse_cap(0.1, 0.5, minimum_gap=1), 300
+    cap, rounds = theory.age_cap(0.1, 0.5), 300
     run = idealised(
         world, rounds, 1000, error, lambda t, age, *truth: (age < 0) | (age >= cap) | perverse(age, *truth), seed=11
     )

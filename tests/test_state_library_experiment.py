@@ -9,13 +9,12 @@ import latentbandits as lb
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS
 from latentbandits.presentation.palette import label, style
 from latentbandits.simulation.results import ratio
-from latentbandits_studies.experiments import table2, winning_rates
+from latentbandits_studies.experiments import winning_rates
 from latentbandits_studies.experiments.case import Case, describe_parts
 from latentbandits_studies.experiments.paper.worlds import ADDED, COLUMNS, LIBRARY_TWO, TITLES, rows
 from latentbandits_studies.experiments.registry import experiment
+from latentbandits_studies.experiments.state_library import FIGURES, settings
 from latentbandits_studies.experiments.state_library import claims as found_in
-from latentbandits_studies.experiments.state_library import settings
-from latentbandits_studies.experiments.state_library.figures import FIGURES
 from latentbandits_studies.experiments.state_library.settings import (
     ALONE,
     PARTS,
@@ -25,6 +24,8 @@ from latentbandits_studies.experiments.state_library.settings import (
     cases,
     successor,
 )
+from latentbandits_studies.experiments.table2 import settings as table2
+from latentbandits_studies.experiments.table2 import tables
 from latentbandits_studies.report import page
 
 
@@ -46,8 +47,10 @@ def test_the_papers_scores_look_at_the_papers_columns_only() -> None:
     plain = regrets()
     moved = plain.assign(regret=np.where(plain["policy"].isin(ADDED), 1e6, plain["regret"]))
     whole = plain["case"].isin([case.name for case in table2.cases(quick=True)])
-    assert table2.score(plain[whole]) == table2.score(moved[whole])
-    assert table2.score(plain[whole]) == table2.score(plain[plain["case"].isin(list(rows()))])
+    assert experiment("table2").score(plain[whole]) == experiment("table2").score(moved[whole])
+    assert experiment("table2").score(plain[whole]) == experiment("table2").score(
+        plain[plain["case"].isin(list(rows()))]
+    )
     assert not any(name in case.policies for case in winning_rates.cases(True) for name in ADDED)
 
 
@@ -209,7 +212,7 @@ def test_the_section_says_it_all(tmp_path: Path) -> None:
     assert "Where it still loses" in plain
     assert '<td class="text">drift</td><td>M-UCB</td><td>5.075</td>' in plain
     assert not re.search(r"\bnan\b", plain)
-    table = table2.tables(frame[frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
+    table = tables(frame[frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
     assert "StateLibrary, two groups" in table.split("Policies that the paper does not have")[1]
     assert "paper " not in table.split("</h3>")[-1]
 

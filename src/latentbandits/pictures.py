@@ -51,4 +51,4 @@ def belief(found: "Belief", arms: Sequence[object] | None = None) -> str:
 def _cells(state: "Remembered") -> list[str]:
     """Return the row of a state; an arm that was never tried in it has no mean."""
     means = [f"{mean:.2f}" if math.isfinite(mean) else "" for mean in state.means]
-    return [state.name or f"state {state.number}", f"{100 * state.probability:.0f} %", *means]
+    return [f"state {state.number}", f"{100 * state.probability:.0f} %", *means]

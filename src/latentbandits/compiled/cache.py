@@ -1,9 +1,9 @@
 """Where machine code is kept, and whether it is there: all of it without importing numba.
 
 numba's disk cache looks only at the file of the outermost function, so an edit of a policy would run stale code. Ours is therefore in a
-folder named by a digest of everything that machine code depends on: the package's sources and where they are, Python, numba and the
-processor. A **marker**, an empty file for each compiled function and types of its arguments, says that the code is there; it is written
-after the code, and at worst a wrong one costs a compilation.
+folder named by a digest of everything that machine code depends on: the package's sources, the policies of the studies, where they are,
+Python, numba and the processor. A **marker**, an empty file for each compiled function and types of its arguments, says that the code is
+there; it is written after the code, and at worst a wrong one costs a compilation.
 """
 
 import atexit
@@ -31,6 +31,7 @@ Compilable: TypeAlias = Callable[..., Any]  # a function and, once compiled, its
 Key: TypeAlias = tuple[object, ...]  # what machine code depends on
 
 _PACKAGE = Path(__file__).parents[1]
+_STUDIES = ("latentbandits_studies", "policies")  # installed beside it: the policies that only the studies use
 _KEPT_DAYS = 30
 # Packages with nothing to compile: an edit there keeps the machine code
 _NEVER_COMPILED = (
@@ -65,7 +66,8 @@ def disabled() -> bool:
 def _sources() -> dict[str, tuple[int, int, int]]:
     """Return the dates and the size of every source file that may be compiled."""
     found = {}
-    folders = [str(_PACKAGE)]
+    studies = _PACKAGE.parent.joinpath(*_STUDIES)
+    folders = [str(_PACKAGE), *([str(studies)] if studies.is_dir() else [])]
     with contextlib.suppress(OSError):  # a package that is not a folder has no files
         for folder in folders:  # which grows; this runs at import, so it must be quick
             for item in os.scandir(folder):
@@ -239,15 +241,14 @@ class Code:
 
     @functools.cached_property
     def outside(self) -> list[str]:
-        """The names of what does not belong to this package, or not to what its digest covers: the function, the policy."""
+        """The names of what the digest does not cover, which is user code: the function, the policy."""
         kinds: list[Compilable] = [self.function, *(kind for arg in self.args[:1] for kind in _classes(arg))]
         homes = [f"{kind.__module__}.".split(".") for kind in kinds]
         package = __package__.partition(".")[0]
-        return [
-            kind.__name__
-            for kind, home in zip(kinds, homes, strict=True)
-            if home[0] != package or home[1] in _NEVER_COMPILED
+        covered = [
+            (home[0] == package and home[1] not in _NEVER_COMPILED) or tuple(home[:2]) == _STUDIES for home in homes
         ]
+        return [kind.__name__ for kind, known in zip(kinds, covered, strict=True) if not known]
 
     @property
     def ready(self) -> bool:

@@ -24,5 +24,4 @@ def run(options: argparse.Namespace) -> int:  # noqa: ARG001
     print(
         "\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick all of them in three to four minutes."
     )
-    print("`latentbandits reproduce fit` reruns the search for the settings that the paper does not state.")
     return 0

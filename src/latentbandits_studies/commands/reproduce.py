@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from latentbandits.cli import problem
 
 if TYPE_CHECKING:
-    from latentbandits_studies.experiments.claims import Claim
     from latentbandits_studies.experiments.registry import Experiment
     from latentbandits_studies.experiments.reproduce import Outcome
 
@@ -27,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "experiments",
         nargs="*",
         metavar="EXPERIMENT",
-        help="which ones (default: all); `fit` alone reruns the search for the settings that the paper does not state",
+        help="which ones (default: all)",
     )
     parser.add_argument(
         "--without",
@@ -59,15 +58,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run, print verdicts as they come, then write the page; or search for settings."""
-    if "fit" in options.experiments:
-        return fit(options)
+    """Run, print verdicts as they come, then write the page."""
     import time
 
     from latentbandits.presentation.progress import Progress
-    from latentbandits.settings import check_int
+    from latentbandits.settings import InvalidValueError, check_int
+    from latentbandits_studies.experiments.claims import KINDS
     from latentbandits_studies.experiments.reproduce import reproduce
     from latentbandits_studies.report.page import write_report
+    from latentbandits_studies.report.verdicts import counts
 
     begin = time.perf_counter()
     results, report = places(options.out)
@@ -77,9 +76,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         (report / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as reason:
-        raise ValueError(
-            f"reproduce: out is {str(options.out)!r} but must be a folder that can be written to"
-        ) from reason
+        raise InvalidValueError("reproduce", "out", options.out, "a folder that can be written to") from reason
     with problem.playing(options) as executor, Progress("simulating") as progress:
 
         def finished(outcome: "Outcome") -> None:
@@ -88,8 +85,13 @@ def run(options: argparse.Namespace) -> int:
 
         outcomes = reproduce(chosen, results, options.quick, options.workers, progress, finished, executor, sizes)
     if options.policies:
-        print("\n" + own_text(chosen[0], results, options.quick))
-    print("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
+        from latentbandits_studies.experiments.store import Store
+        from latentbandits_studies.experiments.table2.own import own_text
+
+        print("\n" + own_text(Store(results, read_only=True).load("table2"), chosen[0].cases(options.quick)))
+    for kind, title in KINDS.items():
+        if claims := [claim for outcome in outcomes for claim in outcome.claims if claim.kind == kind]:
+            print(f"{title[0].upper()}{title[1:]}: {counts(claims)}")
     if options.quick or sizes is not None:
         minutes = "" if options.experiments or options.without else ", in tens of minutes"
         print(
@@ -128,16 +130,6 @@ def part(options: argparse.Namespace) -> tuple[int | None, int] | None:
     return draws, check_int("reproduce", "first", options.first or 0, least=0)
 
 
-def own_text(one: "Experiment", results: Path, quick: bool) -> str:
-    """Return the main table of policies of one's own."""
-    from latentbandits.simulation.runs import Runner
-    from latentbandits_studies.experiments.store import Store
-    from latentbandits_studies.experiments.table2 import own
-
-    groups = {label: Runner(policy).groups for case in one.cases(quick) for label, policy in case.policies.items()}
-    return own.own_text(Store(results, read_only=True).load(one.id), groups)
-
-
 def places(out: str) -> tuple[Path, Path]:
     """Return where results are kept, and where the page is written."""
     return Path(out) / "results", Path(out) / "report"
@@ -153,71 +145,13 @@ def in_full(options: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def marks() -> dict[str, str]:
-    """Return the sign of each verdict."""
-    from latentbandits_studies.experiments.claims import VERDICTS
-
-    return dict(zip(VERDICTS, "+-=?", strict=True))
-
-
-def signs(words: list[str]) -> str:
-    """Return how many verdicts of each sign there are."""
-    return ", ".join(f"{words.count(word)} {mark}" for word, mark in marks().items() if word in words)
-
-
 def line(outcome: "Outcome", results: Path) -> str:
     """Return what came of an experiment, and which claims do not hold, or seem not to after a quick run."""
     from latentbandits_studies.experiments.claims import FAILS
+    from latentbandits_studies.report.verdicts import counts
 
     known = outcome.found + outcome.computed
     found = f", {outcome.found} of {known} cells found in {results}" if outcome.found else ""
-    claims = outcome.claims
-    hints = [claim.points_to for claim in claims if claim.points_to]
-    counted = signs([claim.verdict for claim in claims]) + (f" (points to: {signs(hints)})" if hints else "")
-    noun = "claim" if len(claims) == 1 else "claims"
-    first = f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}; {len(claims)} {noun}: {counted}"
-    failing = [
-        f"  {marks()[claim.verdict]} {claim.text}" + (f" (points to: {FAILS})" if claim.points_to else "")
-        for claim in claims
-        if FAILS in (claim.verdict, claim.points_to)
-    ]
+    first = f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}. {counts(outcome.claims)}"
+    failing = [f"  {claim.said}: {claim.text}" for claim in outcome.claims if FAILS in (claim.verdict, claim.points_to)]
     return "\n".join([first, *failing])
-
-
-def counts(claims: "list[Claim]") -> str:
-    """Return how many claims of each kind have which verdict, and what a quick run points to."""
-    from latentbandits.presentation.numbers import aligned
-    from latentbandits_studies.experiments.claims import KINDS
-
-    lines = []
-    for kind, title in KINDS.items():
-        words = [claim.verdict for claim in claims if claim.kind == kind]
-        hints = [claim.points_to for claim in claims if claim.kind == kind and claim.points_to]
-        for name, found in ((title, words), ("  points to", hints)):
-            lines += [[name, *(str(found.count(word)) for word in marks())]] if found else []
-    return aligned(["", *(f"{word} ({mark})" for word, mark in marks().items())], lines)
-
-
-def fit(options: argparse.Namespace) -> int:
-    """Search for the settings that fit the main table, and print what it pins down."""
-    from latentbandits.presentation.progress import Progress
-    from latentbandits.settings import InvalidValueError
-    from latentbandits_studies.experiments.fit import search
-
-    sized = options.policies or options.draws is not None or options.first is not None
-    if len(options.experiments) > 1 or options.without or sized:
-        given = " ".join([*options.experiments, *options.without])
-        raise InvalidValueError("reproduce", "experiments", given, "fit alone, or experiments without it")
-    with problem.playing(options) as executor, Progress("fit") as progress:
-        found = search(
-            places(options.out)[0],
-            options.quick,
-            options.workers,
-            progress,
-            lambda one: print(
-                f"{one.column.name}: {'at the preset' if not one.moved else ', '.join(one.moved)}", flush=True
-            ),
-            executor=executor,
-        )
-    print("\n" + found.text())
-    return 0

@@ -10,11 +10,12 @@ Examples
 (('EWR', 'JFK', 'LGA'), (6137, 3))
 """
 
+import lzma
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -23,7 +24,6 @@ from latentbandits.extras import missing
 from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.worlds.recorded import Replay
 from latentbandits_studies.data.forecasters import Series, scores
-from latentbandits_studies.data.packing import counts_of, series_of, unpacked
 from latentbandits_studies.data.registry import REGISTRY, Registration
 
 __all__ = ["Dataset", "load", "names"]
@@ -130,14 +130,23 @@ def _rounds(name: str, row: Registration) -> Series:
 
         made = series.measured(name) if row.season else flights.tables()[name]
     else:
-        stored = unpacked(files("latentbandits_studies.data").joinpath("tables", f"{name}.npz.xz").read_bytes())
-        made = series_of(stored) if row.season else counts_of(stored)
+        made = read(Path(__file__).parent / "tables" / f"{name}.npz.xz")
     if row.season:
         made = scores(made, row.season)
     # whole multiples of the step first: there is no minus zero among them, and no last bit that depends on the machine
     counted = made.values.dtype.kind == "i"
     multiples = made.values if counted else np.rint(made.values / row.step).astype(np.int64)
     return made._replace(values=np.round(multiples * row.step, 6))
+
+
+def read(path: Path) -> Series:
+    """Return the series of a shipped file, as `latentbandits_studies.data.make` wrote it."""
+    with lzma.open(path) as file, np.load(file) as stored:
+        steps, rows = stored["steps"], stored["values"]
+    if rows.ndim > 1:
+        rows = rows.astype(np.int64)
+        rows[1:] += rows[0]
+    return Series(np.cumsum(steps, dtype=np.int32), rows.T)
 
 
 def _world(name: str) -> Replay:

@@ -1,9 +1,8 @@
 """Five ways to evict from a full cache, each simulated on its own over a trace of requests."""
 
 import tarfile
-from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,25 +15,14 @@ IN, OUT = (
 )  # 2Q: shares of the cache's size for new keys, and for those remembered after eviction (Johnson & Shasha 1994)
 
 
-class Cache(ABC):
-    """A cache of keys with a fixed size; `request` says whether a key was there, and puts it there."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    @abstractmethod
-    def request(self, key: int) -> bool:
-        """Return whether a key is in the cache, which then has it."""
-
-
-class FIFO(Cache):
+class FIFO:
     """Evicts the key that came first."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(size)
+        self.size = size
         self.keys: OrderedDict[int, None] = OrderedDict()
 
-    def request(self, key: int) -> bool:
+    def __call__(self, key: int) -> bool:
         """Return whether a key is in the cache, which then has it."""
         if key in self.keys:
             self.found(key)
@@ -56,16 +44,16 @@ class LRU(FIFO):
         self.keys.move_to_end(key)
 
 
-class LFU(Cache):
+class LFU:
     """Evicts the key with the fewest requests since it came; among equals the one whose last request is oldest."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(size)
+        self.size = size
         self.times: dict[int, int] = {}
         self.by_times: dict[int, OrderedDict[int, None]] = {}
         self.fewest = 1
 
-    def request(self, key: int) -> bool:
+    def __call__(self, key: int) -> bool:
         """Return whether a key is in the cache, which then has it."""
         before = self.times.get(key, 0)
         if before:
@@ -86,17 +74,17 @@ class LFU(Cache):
         return before > 0
 
 
-class TwoQueues(Cache):
+class TwoQueues:
     """2Q: new keys pass through a short queue, and only those that are requested again later enter the main part, which is LRU."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(size)
+        self.size = size
         self.new: OrderedDict[int, None] = OrderedDict()
         self.left: OrderedDict[int, None] = OrderedDict()  # remembered, no longer in the cache
         self.main: OrderedDict[int, None] = OrderedDict()
         self.most_new, self.most_left = max(1, int(IN * size)), max(1, int(OUT * size))
 
-    def request(self, key: int) -> bool:
+    def __call__(self, key: int) -> bool:
         """Return whether a key is in the cache, which then has it."""
         if key in self.main:
             self.main.move_to_end(key)
@@ -123,16 +111,16 @@ class TwoQueues(Cache):
             self.main.popitem(last=False)
 
 
-class Random(Cache):
+class Random:
     """Evicts any key, each with the same probability."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(size)
+        self.size = size
         self.keys: list[int] = []
         self.places: set[int] = set()
         self.random = np.random.default_rng(0)
 
-    def request(self, key: int) -> bool:
+    def __call__(self, key: int) -> bool:
         """Return whether a key is in the cache, which then has it."""
         if key in self.places:
             return True
@@ -146,7 +134,14 @@ class Random(Cache):
         return False
 
 
-CACHES: Mapping[str, type[Cache]] = {"LRU": LRU, "LFU": LFU, "FIFO": FIFO, "2Q": TwoQueues, "random": Random}
+# Given its size, a cache: called with a key, it says whether it has it, and has it from then on
+CACHES: Mapping[str, Callable[[int], Callable[[int], bool]]] = {
+    "LRU": LRU,
+    "LFU": LFU,
+    "FIFO": FIFO,
+    "2Q": TwoQueues,
+    "random": Random,
+}
 
 
 def trace(sdist: Path) -> list[int]:
@@ -176,5 +171,5 @@ def hits(keys: Sequence[int], size: int) -> np.ndarray:
     for column, kind in enumerate(CACHES.values()):
         cache = kind(size)
         for row in range(rounds):
-            found[row, column] = sum(map(cache.request, keys[row * REQUESTS : (row + 1) * REQUESTS]))
+            found[row, column] = sum(map(cache, keys[row * REQUESTS : (row + 1) * REQUESTS]))
     return found

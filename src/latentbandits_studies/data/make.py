@@ -6,41 +6,39 @@ no files: it is read from there when it is used.
 """
 
 import argparse
-import itertools
-from collections.abc import Iterator
+import lzma
 from pathlib import Path
 
 import numpy as np
 
-from latentbandits.files import write_whole
 from latentbandits_studies.data import caches, series
-from latentbandits_studies.data.packing import of_counts, of_series, packed
+from latentbandits_studies.data.forecasters import Series
 
 HERE = Path(__file__).parent / "tables"
 
 
-def of_statsmodels() -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yield the series of statsmodels: names and arrays to store."""
-    for made in (series.sunspots, series.co2, series.elnino):
-        yield made.__name__, of_series(made())
-
-
-def of_libcachesim(sdist: Path) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yield all that is made from the trace in libcachesim's source distribution; the time of a round is its number."""
-    keys = caches.trace(sdist)
-    for size in (100, 10_000):
-        found = caches.hits(keys, size)
-        yield f"cache-{size}", of_counts(np.arange(len(found)), found)
-
-
 def main(folder: Path = HERE, sdist: Path | None = None) -> None:
-    """Write all files into a folder."""
+    """Write all files into a folder: times, as hours since 1970 or numbers, and values."""
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [of_statsmodels(), *([of_libcachesim(sdist)] if sdist else [])]
-    for name, arrays in itertools.chain(*sources):
-        made = packed(arrays)
-        write_whole(folder / f"{name}.npz.xz", made)
-        print(f"{name}: {len(arrays['steps']):,} steps, {len(made):,} bytes")
+    made = {each.__name__: each() for each in (series.sunspots, series.co2, series.elnino)}
+    if sdist is not None:
+        keys = caches.trace(sdist)
+        for size in (100, 10_000):
+            found = caches.hits(keys, size)
+            made[f"cache-{size}"] = Series(np.arange(len(found)), found.astype(np.int8))
+    for name, (times, values) in made.items():
+        hours = times.astype("datetime64[h]").astype(np.int32)
+        write(folder / f"{name}.npz.xz", hours, values)
+        print(f"{name}: {len(hours):,} steps")
+
+
+def write(path: Path, hours: np.ndarray, values: np.ndarray) -> None:
+    """Write a file: what is alike stands side by side, and times and all arms but the first are differences, so that it is small."""
+    rows = np.array(values.T, order="C")
+    if rows.ndim > 1:
+        rows[1:] -= rows[0]
+    with lzma.open(path, "wb") as file:
+        np.savez(file, steps=np.diff(hours, prepend=np.int32(0)), values=rows)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ from latentbandits_studies.experiments.claims import (
     worst,
 )
 from latentbandits_studies.experiments.paper import printed
-from latentbandits_studies.experiments.paper.bars import bars
 from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, fitted, stated
+from latentbandits_studies.experiments.plots import bars, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "full, without lag, without fingerprint, fixed schedules with the same features, at stay 0.95 and 0.5"
@@ -251,37 +251,24 @@ def plot_parts(results: pd.DataFrame) -> Figure:
         "slopes": "stated gates, lag as slopes",
         "fitted": "fitted gates and lag",
     }
-    cases = list(dict.fromkeys(results["case"]))
-    figure = Figure(figsize=(9.4, 10.2))
-    grid = figure.subplots(len(cases), len(titles), sharey="row", squeeze=False)
-    names = [(policy, variant) for policy in ("adarp-ucb", "adasp-ucb") for variant in variants(policy)]
-    for row, (line, case) in enumerate(zip(grid, cases, strict=True)):
-        for axes, (profile, title) in zip(line, titles.items(), strict=True):
-            known = [
-                printed.ABLATION[policy].get("fixed schedule" if variant.startswith("fixed") else variant)
-                if "0.95" in case
-                else None
-                for policy, variant in names
-            ]
-            labels = [f"{policy}|{profile}|{variant}" for policy, variant in names]
-            texts = (
-                [f"{label(policy)[:5]} {variant}" for policy, variant in names]
-                if row == len(cases) - 1
-                else [""] * len(names)
-            )
-            bars(axes, results, case, labels, texts, known)
-            axes.set_title(f"{case}\n{title}", fontsize=8)
-        line[0].set_ylabel("regret per group")
+    places = [(case, profile) for case in dict.fromkeys(results["case"]) for profile in titles]
+    names = [(policy, variant) for policy in INTERVALS for variant in variants(policy)]
+    figure, grid = panels(len(places) // 3, 3, (9.4, 10.2), sharey="row", sharex=True)
+    for axes, (case, profile) in zip(grid, places, strict=True):
+        known = [printed.ABLATION[who].get("fixed schedule" if "fixed" in part else part) for who, part in names]
+        labels = [f"{policy}|{profile}|{variant}" for policy, variant in names]
+        texts = [f"{label(policy)[:5]} {variant}" for policy, variant in names]
+        bars(axes, results, case, labels, texts, known if "0.95" in case else [None] * len(names))
+        axes.set_title(f"{case}\n{titles[profile]}", fontsize=8)
+    for axes in grid[::3]:
+        axes.set_ylabel("regret per group")
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "ablation",
-        "What each part buys; the fixed schedule has the same features. Diamonds: published (there the fixed "
-        "schedules are RP-UCB and SP-UCB). Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
-        plot_parts,
-    ),
+PARTS_SHOWN = Illustration(
+    "ablation",
+    "What each part buys; the fixed schedule has the same features. Diamonds: published (there the fixed "
+    "schedules are RP-UCB and SP-UCB). Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
+    plot_parts,
 )
-
-EXPERIMENT = Experiment("ablation", SUMMARY, cases, score, place=50, figures=FIGURES)
+EXPERIMENT = Experiment("ablation", SUMMARY, cases, score, place=50, figures=(PARTS_SHOWN,))

@@ -13,6 +13,7 @@ from latentbandits.protocols import Contestant, World
 from latentbandits.simulation.blocks import digest_code
 
 OWN = " | own"  # ends the names of cases with policies of one's own
+MOST_SHOWN = 1_000  # numbers: larger arrays, such as recorded rewards, are described by a digest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +108,6 @@ def describe_parts(thing: object) -> dict[str, object]:
 
 def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
-        return value.tolist()
+        return value.tolist() if value.size <= MOST_SHOWN else hashlib.sha256(value.tobytes()).hexdigest()[:24]
     has_parts = dataclasses.is_dataclass(value) or (isinstance(value, tuple) and type(value) is not tuple)
     return describe_parts(value) if has_parts else value

@@ -33,6 +33,7 @@ from latentbandits_studies.experiments.claims import (
 )
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.paper.worlds import TITLES, fitted, rows
+from latentbandits_studies.experiments.plots import panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 from latentbandits_studies.experiments.representation import BOTH, FINGERPRINT, HISTORY, LAG, Representation, Run
 
@@ -245,34 +246,25 @@ def _nested(results: pd.DataFrame) -> Claim:
     )
 
 
-# App: what is not known. Reg: what is not done with it.
-COLOURS = {"app": BLUE, "reg": ORANGE}
-PAID: Mapping[str, Any] = {"linestyle": "none", "marker": "D", "ms": 4.5, "color": "white", "markeredgecolor": BLACK}
-LEGEND = {
-    "app": "App: what the summary cannot tell",
-    "reg": "Reg: what the learner loses beyond it",
+# App: what is not known. Reg: what is not done with it. A negative Reg goes back from the end of App, hatched.
+_APP: Mapping[str, Any] = {"color": BLUE, "label": "App: what the summary cannot tell"}
+_REG: Mapping[str, Any] = {"color": ORANGE, "label": "Reg: what the learner loses beyond it"}
+_GAIN: Mapping[str, Any] = {
+    "facecolor": "white",
+    "edgecolor": ORANGE,
+    "hatch": "////",
+    "label": "Reg below 0: the learner beats the summary",
 }
+PAID: Mapping[str, Any] = {"linestyle": "none", "marker": "D", "ms": 4.5, "color": "white", "markeredgecolor": BLACK}
 
 
-def bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
-    """Plot App from zero and Reg beside it, so that their end is the regret; whiskers are 95 % intervals of each over draws.
-
-    A negative Reg goes back from the end of App, hatched.
-    """
+def split_bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
+    """Plot App from zero and Reg beside it, so that their end is the regret; whiskers are 95 % intervals of each over draws."""
     app, reg = lines["app"].to_numpy(), lines["reg"].to_numpy()
     gain = reg < 0
-    axes.barh(places, app, 0.74, color=COLOURS["app"])
-    axes.barh(places[~gain], reg[~gain], 0.74, left=app[~gain], color=COLOURS["reg"])
-    axes.barh(
-        places[gain],
-        -reg[gain],
-        0.5,
-        left=(app + reg)[gain],
-        color="white",
-        edgecolor=COLOURS["reg"],
-        hatch="////",
-        linewidth=0.6,
-    )
+    axes.barh(places, app, 0.74, **_APP)
+    axes.barh(places[~gain], reg[~gain], 0.74, left=app[~gain], **_REG)
+    axes.barh(places[gain], -reg[gain], 0.5, left=(app + reg)[gain], linewidth=0.6, **_GAIN)
     for term, end, lane in (("app", app, -0.17), ("reg", app + reg, 0.17)):
         reach = (lines[f"{term}_high"] - lines[term]).to_numpy()
         axes.errorbar(end, places + lane, xerr=reach, fmt="none", ecolor=BLACK, elinewidth=0.9, capsize=2)
@@ -283,51 +275,31 @@ def bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
 
 def explain(figure: Figure, losing: bool, others: Sequence[Artist] = ()) -> None:
     """Add the legend; `losing` says whether some Reg is negative."""
-    handles: list[Artist] = [Patch(color=COLOURS[term], label=text) for term, text in LEGEND.items()]
-    if losing:
-        text = "Reg below 0: the learner beats the summary"
-        handles.append(Patch(facecolor="white", edgecolor=COLOURS["reg"], hatch="////", label=text))
-    handles.extend(others)
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8)
+    handles = [*(Patch(**looks) for looks in (_APP, _REG, *([_GAIN] if losing else []))), *others]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8)
 
 
 def plot_decomposition(results: pd.DataFrame) -> Figure:
     """Plot the regret of every policy, split by each statistic of its own history, on three worlds."""
     lines = table(results)
     pairs = [(name, statistic) for name, statistics in STATISTICS.items() for statistic in statistics]
-    # policies stand apart
-    groups = np.cumsum([0] + [0.7 * (pairs[i][0] != pairs[i - 1][0]) for i in range(1, len(pairs))])
-    places = np.arange(len(pairs)) + groups
-    figure = Figure(figsize=(9.6, 6.4))
-    for i, (axes, row) in enumerate(zip(figure.subplots(1, len(ROWS)), ROWS, strict=True)):
-        bars(axes, places, lines[lines["case"] == row].reset_index(drop=True))
+    apart = [0.7 * (name != before) for (name, _), (before, _) in zip(pairs, [pairs[0], *pairs[:-1]], strict=True)]
+    places = np.arange(len(pairs)) + np.cumsum(apart)  # policies stand apart
+    figure, grid = panels(1, len(ROWS), (9.6, 6.4), sharey=True)
+    for axes, row in zip(grid, ROWS, strict=True):
+        split_bars(axes, places, lines[lines["case"] == row].reset_index(drop=True))
         axes.set_title(TITLES[row], fontsize=9)
         axes.set_xlabel("regret per group")
-        if i:
-            axes.set_yticks(places, [])
-            continue
-        axes.set_yticks(places, [statistic for _, statistic in pairs], fontsize=8)
-        for name in STATISTICS:
-            mine = places[[pair[0] == name for pair in pairs]]
-            axes.text(
-                -0.46,
-                mine.mean(),
-                label(name),
-                transform=axes.get_yaxis_transform(),
-                ha="right",
-                va="center",
-                fontsize=8.5,
-            )
+    first = {name: statistics[0] for name, statistics in STATISTICS.items()}
+    texts = [f"{label(name)}   {part}" if first[name] == part else part for name, part in pairs]
+    grid[0].set_yticks(places, texts, fontsize=8)
     explain(figure, bool((lines["reg"] < 0).any()))
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "decomposition",
-        "App and Reg along each policy's own run, for the summaries that it uses. Bars: 95 % intervals over matrices.",
-        plot_decomposition,
-    ),
+PARTS = Illustration(
+    "decomposition",
+    "App and Reg along each policy's own run, for the summaries that it uses. Bars: 95 % intervals over matrices.",
+    plot_decomposition,
 )
-
-EXPERIMENT = Experiment("decomposition", SUMMARY, cases, score, table=table, place=110, figures=FIGURES)
+EXPERIMENT = Experiment("decomposition", SUMMARY, cases, score, table=table, place=110, figures=(PARTS,))

@@ -10,12 +10,12 @@ from latentbandits.policies.groups import GREEDY, LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import label, legend_below, style
 from latentbandits.protocols import Contestant
-from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import BELOW, FAILS, HOLDS, READING, Claim, all_of, order, per_draw, shown
 from latentbandits_studies.experiments.paper.worlds import fitted, stated
+from latentbandits_studies.experiments.plots import dots, look, of_draws, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "Example 1: two states that pay alike on one arm; every policy with the pair (a, r), and as preset"
@@ -129,47 +129,30 @@ def verbose(results: pd.DataFrame, table: pd.DataFrame) -> str:
 
 def plot_rescue(results: pd.DataFrame) -> Figure:
     """Regret of every policy in Example 1, with the pair (a, r) and as preset."""
-    figure = Figure(figsize=(8.6, 4.4))
     names = [*LAGGED, *PROBING]
-    for axes, stay in zip(figure.subplots(1, 2, sharey=True), STAYS, strict=True):
+    figure, grid = panels(1, 2, (8.6, 4.4), sharey=True)
+    for axes, stay in zip(grid, STAYS, strict=True):
         case = f"stay {stay:g}"
         for place, name in enumerate(names):
-            for shift, variant, mark in ((-0.15, name, "o"), (0.15, f"{name}|pair", "s")):
-                mean, low, high = interval(per_draw(results, case, variant))
-                axes.errorbar(
-                    mean,
-                    place + shift,
-                    xerr=[[mean - low], [high - mean]],
-                    color=style(name).color,
-                    marker=mark,
-                    markerfacecolor=style(name).color if mark == "o" else "white",
-                    linestyle="none",
-                    capsize=2,
-                    label=("preset" if mark == "o" else "lag as the pair (a, r)") if place == 0 else None,
-                )
+            looks = {"color": style(name).color, "label": None if place else "preset"}
+            dots(axes, of_draws(results, case, [name]), [place - 0.15], **looks)
+            looks |= {"marker": "s", "markerfacecolor": "white", "label": None if place else "lag as the pair (a, r)"}
+            dots(axes, of_draws(results, case, [f"{name}|pair"]), [place + 0.15], **looks)
         for name in (LIMIT, GREEDY, "ucb1"):
-            axes.axvline(
-                per_draw(results, case, name).mean(),
-                color=style(name).color,
-                linestyle=style(name).line,
-                label=label(name),
-            )
+            axes.axvline(per_draw(results, case, name).mean(), **look(name))
         axes.set_yticks(range(len(names)), [label(name) for name in names])
         axes.set_xlim(left=0)
         axes.set_xlabel("regret per group")
         axes.set_title(case, fontsize=9)
-    figure.axes[0].invert_yaxis()
-    legend_below(figure, figure.axes[0], 4)
+    grid[0].invert_yaxis()
+    legend_below(figure, grid[0], 4)
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "example",
-        "Example 1: regret with the pair (a, r) as lag and with the presets' lags. The greedy filter never "
-        "plays the second arm here; the Bayes limit does. Bars: 95 % intervals over runs.",
-        plot_rescue,
-    ),
+RESCUE = Illustration(
+    "example",
+    "Example 1: regret with the pair (a, r) as lag and with the presets' lags. The greedy filter never "
+    "plays the second arm here; the Bayes limit does. Bars: 95 % intervals over runs.",
+    plot_rescue,
 )
-
-EXPERIMENT = Experiment("example", SUMMARY, cases, score, title="example: Example 1", place=80, figures=FIGURES)
+EXPERIMENT = Experiment("example", SUMMARY, cases, score, title="example: Example 1", place=80, figures=(RESCUE,))

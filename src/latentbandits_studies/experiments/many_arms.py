@@ -1,12 +1,11 @@
 """Many arms: a randomized probe stays one round, a sequential probe grows with the arms."""
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
-from latentbandits.presentation.palette import label, legend_below, style
+from latentbandits.presentation.palette import legend_below
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
@@ -23,6 +22,7 @@ from latentbandits_studies.experiments.claims import (
     per_draw,
 )
 from latentbandits_studies.experiments.paper.worlds import fitted
+from latentbandits_studies.experiments.plots import curve, look, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "2 to 20 arms: randomized against sequential probing, regret and cost of probes"
@@ -100,42 +100,23 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 def plot_arms(results: pd.DataFrame) -> Figure:
     """Regret and probe rounds over the number of arms."""
-    figure = Figure(figsize=(8.6, 3.4))
-    left, right = figure.subplots(1, 2)
-    x = np.array(ARMS)
+    figure, (left, right) = panels(1, 2, (8.6, 3.4))
     for name in dict.fromkeys(results["policy"]):
-        part = results[results["policy"] == name]
-        cells = [interval(part[part["case"] == f"{k} arms"]["regret"].to_numpy()) for k in x]
-        mean, low, high = np.array(cells).T
-        options = {
-            "color": style(name).color,
-            "linestyle": style(name).line,
-            "marker": "o",
-            "ms": 3,
-            "label": label(name),
-        }
-        left.errorbar(x, mean, yerr=[mean - low, high - mean], capsize=2, **options)
-        spent = part.groupby("case")["probe_rounds"].mean().reindex([f"{k} arms" for k in x])
-        if spent.sum() > 0:
-            right.plot(x, spent, **options)
-    for axes in (left, right):
-        axes.set_xscale("log")
+        for axes, column in ((left, "regret"), (right, "probe_rounds")):
+            cells = [interval(per_draw(results, f"{arms} arms", name, column)) for arms in ARMS]
+            if cells[0][0] > 0:
+                curve(axes, ARMS, cells, **look(name))
+    for axes, text in ((left, "regret per group"), (right, "rounds spent on probes")):
+        ticks(axes, ARMS, "number of arms")
         axes.set_yscale("log")
-        axes.set_xticks(x, [str(k) for k in x])
-        axes.set_xticks([], minor=True)
-        axes.set_xlabel("number of arms")
-    left.set_ylabel("regret per group")
-    right.set_ylabel("rounds spent on probes")
+        axes.set_ylabel(text)
     legend_below(figure, left, 6)
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "many-arms",
-        "Randomized probes take one round with any number of arms; sequential ones as many rounds as arms.",
-        plot_arms,
-    ),
+GROWTH = Illustration(
+    "many-arms",
+    "Randomized probes take one round with any number of arms; sequential ones as many rounds as arms.",
+    plot_arms,
 )
-
-EXPERIMENT = Experiment("many-arms", SUMMARY, cases, score, place=70, figures=FIGURES)
+EXPERIMENT = Experiment("many-arms", SUMMARY, cases, score, place=70, figures=(GROWTH,))

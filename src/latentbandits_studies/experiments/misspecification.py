@@ -28,8 +28,8 @@ from latentbandits_studies.experiments.claims import (
     shown,
 )
 from latentbandits_studies.experiments.paper import printed
-from latentbandits_studies.experiments.paper.bars import bars
 from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, stated
+from latentbandits_studies.experiments.plots import bars, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "matched and misspecified learners: switching, reward memory, overlap of the states"
@@ -191,29 +191,22 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 def plot_mismatch(results: pd.DataFrame) -> Figure:
     """Plot matched and misspecified learners; D-UCB with the setting that fits its published figures, where there are any."""
-    cases = list(dict.fromkeys(results["case"]))
-    fitted = fitted_discounting(results)
-    figure = Figure(figsize=(9.4, 5.8))
+    names = [MATCHED, BLIND, "sw-ucb", fitted_discounting(results), "adasp-ucb matched", "adasp-ucb"]
     texts = ["AdaRP matched", "AdaRP", "SW-UCB", "D-UCB (fitted)", "AdaSP matched", "AdaSP"]
-    for axes, case in zip(figure.subplots(2, 4).flat, cases, strict=True):
-        known: list[float | None] = [*printed.MISSPECIFICATION.get(case, (None,) * 4), None, None]
-        if case == "stay 0.5":
-            known[4:] = printed.SEQUENTIAL
-        names = [MATCHED, BLIND, "sw-ucb", fitted, "adasp-ucb matched", "adasp-ucb"]
-        bars(axes, results, case, names, texts, known)
-    for axes in figure.axes[::4]:
+    figure, grid = panels(2, 4, (9.4, 5.8))
+    for axes, case in zip(grid, dict.fromkeys(results["case"]), strict=True):
+        last = printed.SEQUENTIAL if case == "stay 0.5" else (None, None)
+        bars(axes, results, case, names, texts, [*printed.MISSPECIFICATION.get(case, (None,) * 4), *last])
+    for axes in grid[::4]:
         axes.set_ylabel("regret per group")
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "misspecification",
-        "Matched learners are given the true statistic; the others have gates and lag as the text states them. D-UCB "
-        "is fitted to its published figures. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over "
-        "matrices.",
-        plot_mismatch,
-    ),
+MISMATCH = Illustration(
+    "misspecification",
+    "Matched learners are given the true statistic; the others have gates and lag as the text states them. D-UCB "
+    "is fitted to its published figures. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over "
+    "matrices.",
+    plot_mismatch,
 )
-
-EXPERIMENT = Experiment("misspecification", SUMMARY, cases, score, place=60, figures=FIGURES)
+EXPERIMENT = Experiment("misspecification", SUMMARY, cases, score, place=60, figures=(MISMATCH,))

@@ -9,17 +9,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class _Last:
-    """The table that was asked about last, and what was answered about it."""
-
-    def __init__(self) -> None:
-        self.table: object = None
-        self.answers: dict[object, Any] = {}
-
-
-_last = _Last()
+_answers: list[tuple[object, dict[object, Any]]] = [(None, {})]  # the table that was asked about last, and its answers
 
 
 def once(function: Callable[Concatenate["pd.DataFrame", P], T]) -> Callable[Concatenate["pd.DataFrame", P], T]:
@@ -41,15 +31,12 @@ def once(function: Callable[Concatenate["pd.DataFrame", P], T]) -> Callable[Conc
 
     @wraps(function)
     def remembered(table: "pd.DataFrame", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        if _last.table is not table:
-            _last.table, _last.answers = table, {}
-        key = (function, args, tuple(kwargs.items()))
-        if key not in _last.answers:
-            answer = function(table, *args, **kwargs)
-            if _last.table is not table:  # another table was asked about meanwhile
-                return answer
-            _last.answers[key] = answer
-        found: T = _last.answers[key]
-        return found
+        if _answers[0][0] is not table:
+            _answers[0] = (table, {})
+        known, key = _answers[0][1], (function, args, tuple(kwargs.items()))
+        if key not in known:
+            known[key] = function(table, *args, **kwargs)
+        answer: T = known[key]
+        return answer
 
     return remembered

@@ -5,11 +5,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
-from latentbandits.presentation.palette import label, legend_below, style
+from latentbandits.presentation.palette import legend_below
 from latentbandits.simulation.results import interval
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import ABOVE, READING, Claim, Order, all_of, mean, order, per_draw
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, MATRICES, QUICK_MATRICES, TITLES, fitted, rows
+from latentbandits_studies.experiments.plots import look, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "share of optimal arms over time: default, stay 0.5, noise 0.1, 50 states"
@@ -75,28 +76,25 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 def plot_frequency(results: pd.DataFrame) -> Figure:
     """Share of optimal arms over time."""
-    figure = Figure(figsize=(8.6, 6.4))
-    for axes, row in zip(figure.subplots(2, 2, sharex=True, sharey=True).flat, ROWS, strict=True):
+    figure, grid = panels(2, 2, (8.6, 6.4), sharex=True, sharey=True)
+    for axes, row in zip(grid, ROWS, strict=True):
         time = (np.arange(BINS) + 0.5) / BINS * rows()[row][1] / 1000
         for name, (middle, low, high) in curves(results, row).items():
-            axes.plot(time, middle, color=style(name).color, linestyle=style(name).line, label=label(name))
-            axes.fill_between(time, low, high, color=style(name).color, alpha=0.12, linewidth=0)
+            axes.plot(time, middle, **look(name))
+            axes.fill_between(time, low, high, color=look(name)["color"], alpha=0.12, linewidth=0)
         axes.set_title(TITLES[row], fontsize=9)
         axes.set_ylim(0.45, 1.0)
-    for axes in figure.axes[::2]:
+    for axes in grid[::2]:
         axes.set_ylabel("share of optimal arms")
-    for axes in figure.axes[2:]:
+    for axes in grid[2:]:
         axes.set_xlabel("round (thousands)")
-    legend_below(figure, figure.axes[0], 5)
+    legend_below(figure, grid[0], 5)
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "optimal-arm-frequency",
-        "Share of optimal arms over time, smoothed over five stretches of 200 rounds; bands are 95 % over matrices.",
-        plot_frequency,
-    ),
+FREQUENCY = Illustration(
+    "optimal-arm-frequency",
+    "Share of optimal arms over time, smoothed over five stretches of 200 rounds; bands are 95 % over matrices.",
+    plot_frequency,
 )
-
-EXPERIMENT = Experiment("optimal-arm-frequency", SUMMARY, cases, score, place=30, figures=FIGURES)
+EXPERIMENT = Experiment("optimal-arm-frequency", SUMMARY, cases, score, place=30, figures=(FREQUENCY,))

@@ -80,10 +80,7 @@ def experiment(name: str) -> Experiment:
     '2 to 20 arms: randomized against sequential probing, regret and cost of probes'
     """
     if name not in _all():
-        known = ", ".join(ids())
-        raise InvalidValueError(
-            "reproduce", "experiment", name, f"one of {known}, or fit alone{nearest(name, (*ids(), 'fit'))}"
-        )
+        raise InvalidValueError("reproduce", "experiment", name, f"one of {', '.join(ids())}{nearest(name, ids())}")
     return _all()[name]
 
 

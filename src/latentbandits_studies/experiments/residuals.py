@@ -22,6 +22,7 @@ from latentbandits_studies.experiments.claims import (
     worst,
 )
 from latentbandits_studies.experiments.paper.worlds import stated
+from latentbandits_studies.experiments.plots import curve, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = (
@@ -148,33 +149,28 @@ def score(results: pd.DataFrame) -> list[Claim]:
 def plot_tails(results: pd.DataFrame) -> Figure:
     """Share of rounds in which the residual gate opens, over its threshold, beside the tails of a normal distribution."""
     table = tails(results)
-    figure = Figure(figsize=(8.6, 3.6))
+    table["low"] = table["low"].clip(lower=1e-6)
     colors = dict(zip(dict.fromkeys(table["case"]), (BLUE, GREEN, ORANGE, RED), strict=True))
     fine = np.linspace(min(THRESHOLDS), max(THRESHOLDS), 100)
-    for axes, features in zip(figure.subplots(1, 2, sharey=True), (CORRECT, TEXT), strict=True):
+    figure, grid = panels(1, 2, (8.6, 3.6), sharey=True)
+    for axes, features in zip(grid, (CORRECT, TEXT), strict=True):
         for case, color in colors.items():
             part = table[(table["case"] == case) & (table["features"] == features) & (table["share"] > 0)]
-            errors = np.stack([part["share"] - part["low"].clip(lower=1e-6), part["high"] - part["share"]]).clip(min=0)
-            axes.errorbar(
-                part["threshold"], part["share"], yerr=errors, color=color, marker="o", ms=3, capsize=2, label=case
-            )
+            curve(axes, part["threshold"], part[["share", "low", "high"]].to_numpy(), color=color, label=case)
         axes.plot(fine, 2 * norm.sf(fine), color=BLACK, linestyle="--", label="standard normal")
         axes.set_yscale("log")
         axes.set_ylim(1e-5, 1)
         axes.set_xlabel("threshold of |z|")
         axes.set_title(features, fontsize=9)
-    figure.axes[0].set_ylabel("share of rounds above it")
-    figure.axes[0].legend(fontsize=7.5)
+    grid[0].set_ylabel("share of rounds above it")
+    grid[0].legend(fontsize=7.5)
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "residuals",
-        "How often |z| exceeds a threshold in a world whose state never changes. Left: the model is right. Right: the"
-        " text's features. Bars: 95 % intervals over matrices.",
-        plot_tails,
-    ),
+TAILS = Illustration(
+    "residuals",
+    "How often |z| exceeds a threshold in a world whose state never changes. Left: the model is right. Right: the"
+    " text's features. Bars: 95 % intervals over matrices.",
+    plot_tails,
 )
-
-EXPERIMENT = Experiment("residuals", SUMMARY, cases, score, place=90, figures=FIGURES)
+EXPERIMENT = Experiment("residuals", SUMMARY, cases, score, place=90, figures=(TAILS,))

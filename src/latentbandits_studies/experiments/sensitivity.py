@@ -1,14 +1,14 @@
 """Sensitivity to the four thresholds of adaptive probing."""
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from itertools import pairwise, product
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import ADAPTIVE, LIMIT
 from latentbandits.policies.registry import policy
-from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, RED, label, legend_below, style
+from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, RED, label, legend_below
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -20,6 +20,7 @@ from latentbandits_studies.experiments.claims import (
     READING,
     TIED,
     Claim,
+    Order,
     agreed,
     all_of,
     mean,
@@ -27,6 +28,7 @@ from latentbandits_studies.experiments.claims import (
 )
 from latentbandits_studies.experiments.paper.printed import PREFERRED
 from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, rows, stated
+from latentbandits_studies.experiments.plots import curve, limit, of_draws, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "residual threshold, margin, age cap and minimum gap swept one at a time, in four environments"
@@ -53,6 +55,7 @@ PAPER_GRID: Mapping[str, tuple[float, ...]] = {
     "staleness": (3, 5, 7, 9, 12),
     "min_gap": (1, 2, 4),
 }
+Variant = tuple[str, float]  # a setting and its value
 PAIRS = tuple((row, name) for row in ROWS for name in POLICIES)
 
 
@@ -75,13 +78,16 @@ def _label(name: str, setting: str, value: float) -> str:
     return f"{name}|{setting}|{value:g}"
 
 
-def sweep(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per environment, policy, setting and value: mean regret and its ratio to the best value of that sweep."""
-    means = results.groupby(["case", "policy"], sort=False)["regret"].mean().reset_index()
-    parts = means["policy"].str.split("|", expand=True)
-    table = means.assign(policy=parts[0], setting=parts[1], value=parts[2].astype(float))
-    lowest = table.groupby(["case", "policy", "setting"])["regret"].transform("min")
-    return table.assign(ratio=table["regret"] / lowest)
+def _rivals(results: pd.DataFrame, setting: str, value: float, grid: tuple[float, ...]) -> list[list[Order]]:
+    """Return for each pair how a value of a setting compares with every other value of a grid."""
+    others = [other for other in grid if other != value]
+    return [
+        [
+            order(results, row, _label(name, setting, value), _label(name, setting, other), len(others))
+            for other in others
+        ]
+        for row, name in PAIRS
+    ]
 
 
 def within(results: pd.DataFrame, setting: str, value: float, share: float, grid: tuple[float, ...]) -> list[str]:
@@ -89,28 +95,20 @@ def within(results: pd.DataFrame, setting: str, value: float, share: float, grid
 
     It is so if every paired interval says so, not so if one excludes it, else it cannot be judged.
     """
-    found = []
-    for row, name in PAIRS:
-        mine = _label(name, setting, value)
-        others = [order(results, row, mine, _label(name, setting, v), len(grid) - 1) for v in grid if v != value]
-        if all(one.high <= 1 + share for one in others):
-            found.append(HOLDS)
-        else:
-            found.append(FAILS if any(one.low > 1 + share for one in others) else OPEN)
-    return found
+    return [
+        HOLDS
+        if all(one.high <= 1 + share for one in others)
+        else FAILS
+        if any(one.low > 1 + share for one in others)
+        else OPEN
+        for others in _rivals(results, setting, value, grid)
+    ]
 
 
 def best(results: pd.DataFrame, setting: str, value: float, grid: tuple[float, ...]) -> list[str]:
     """Return for each pair whether a value is the best of a grid: below or tied with every other, and not tied with all."""
-    found = []
-    for row, name in PAIRS:
-        words = [
-            order(results, row, _label(name, setting, value), _label(name, setting, v), len(grid) - 1).word
-            for v in grid
-            if v != value
-        ]
-        found.append(FAILS if ABOVE in words else HOLDS if BELOW in words else TIED)
-    return found
+    words = [{one.word for one in others} for others in _rivals(results, setting, value, grid)]
+    return [FAILS if ABOVE in found else HOLDS if BELOW in found else TIED for found in words]
 
 
 def counted(words: list[str]) -> str:
@@ -190,13 +188,18 @@ def hazard_claim(cap: int) -> Claim:
     )
 
 
+def _words(
+    results: pd.DataFrame, steps: Iterable[tuple[Variant, Variant]], among: int, column: str = "regret"
+) -> list[str]:
+    """Compare two variants, each a setting and its value, in all pairs of environment and policy."""
+    made = [(row, _label(name, *one), _label(name, *other)) for one, other in steps for row, name in PAIRS]
+    return [order(results, *given, among, column).word for given in made]
+
+
 def _frequency(results: pd.DataFrame, setting: str) -> Claim:
     """Judge that a threshold on the frequency of probes matters more than the residual gate: its better value gains more."""
     value, residual = PREFERRED[setting][0], PREFERRED["residual_threshold"][0]
-    words = [
-        order(results, row, _label(name, setting, value), _label(name, "residual_threshold", residual), len(PAIRS)).word
-        for row, name in PAIRS
-    ]
+    words = _words(results, [((setting, value), ("residual_threshold", residual))], len(PAIRS))
     more, less = words.count(BELOW), words.count(ABOVE)
     name = SYMBOLS[setting].split(" (")[0]
     return Claim(
@@ -212,21 +215,13 @@ def _frequency(results: pd.DataFrame, setting: str) -> Claim:
 
 def _less_probing(results: pd.DataFrame, setting: str) -> Claim:
     """Judge that raising a threshold from its default to the paper's better value reduces the number of probes, in every pair."""
-    value, _ = PREFERRED[setting]
-    found = [
-        order(
-            results, row, _label(name, setting, value), _label(name, setting, BASE[setting]), len(PAIRS), "probes"
-        ).word
-        for row, name in PAIRS
-    ]
-    steps = [
-        order(results, row, _label(name, setting, high), _label(name, setting, low), len(PAIRS), "probes").word
-        for row, name in PAIRS
-        for low, high in pairwise(SWEEPS[setting])
-    ]
+    value, base = PREFERRED[setting][0], BASE[setting]
+    found = _words(results, [((setting, value), (setting, base))], len(PAIRS), "probes")
+    raised = [((setting, high), (setting, low)) for low, high in pairwise(SWEEPS[setting])]
+    steps = _words(results, raised, len(PAIRS), "probes")
     return Claim(
         f"sensitivity/fewer-probes-{setting.replace('_', '-')}",
-        f"Raising the {SYMBOLS[setting].split(' (')[0]} from {BASE[setting]:g} to {value:g} reduces probing",
+        f"Raising the {SYMBOLS[setting].split(' (')[0]} from {base:g} to {value:g} reduces probing",
         "reduces excess probing",
         f"fewer probes in {found.count(BELOW)} of {len(found)} pairs, tied in {found.count(TIED)}, more in {found.count(ABOVE)}",
         all_of(found),
@@ -263,42 +258,29 @@ def _stale(results: pd.DataFrame) -> Claim:
 
 def plot_thresholds(results: pd.DataFrame) -> Figure:
     """Regret over the four thresholds."""
-    table = sweep(results[results["policy"] != LIMIT])
-    limits = results[results["policy"] == LIMIT].groupby("case")["regret"].mean()
     colors = dict(zip(ROWS, (BLUE, RED, GREEN, ORANGE), strict=True))
-    figure = Figure(figsize=(9.4, 5.0))
-    grid = figure.subplots(2, 4, sharey=True)
-    for line, name in zip(grid, POLICIES, strict=True):
-        for axes, setting in zip(line, SWEEPS, strict=True):
-            part = table[(table["policy"] == name) & (table["setting"] == setting)]
-            for row in ROWS:
-                cells = part[part["case"] == row].sort_values("value")
-                axes.plot(cells["value"], cells["regret"], color=colors[row], marker="o", ms=3, label=TITLES[row])
-                axes.axhline(limits[row], color=colors[row], linestyle=style(LIMIT).line, linewidth=1)
-            axes.axvline(BASE[setting], color="#bbbbbb", linewidth=3, zorder=0)
-            axes.set_yscale("log")
-            axes.set_yticks(
-                [10, 20, 50, 100, 200, 500, 1000, 2000], ["10", "20", "50", "100", "200", "500", "1000", "2000"]
-            )
-            axes.set_yticks([], minor=True)
-            axes.set_ylim(0.7 * limits.min(), 1.3 * table["regret"].max())
-            if setting in ("margin", "staleness"):
-                axes.set_xscale("log")
-                axes.set_xticks(SWEEPS[setting], [f"{v:g}" for v in SWEEPS[setting]], fontsize=7)
-                axes.set_xticks([], minor=True)
-            if name == POLICIES[-1]:
-                axes.set_xlabel(SYMBOLS[setting])
-        line[0].set_ylabel(f"{label(name)}\nregret per group")
-    legend_below(figure, figure.axes[0], 4)
+    figure, grid = panels(2, 4, (9.4, 5.0), sharey=True)
+    for axes, (name, setting) in zip(grid, product(POLICIES, SWEEPS), strict=True):
+        values = SWEEPS[setting]
+        for row in ROWS:
+            cells = of_draws(results, row, [_label(name, setting, value) for value in values])
+            curve(axes, values, cells, color=colors[row], label=TITLES[row])
+            limit(axes, results, row, color=colors[row], linewidth=1, label=None)
+        axes.axvline(BASE[setting], color="#bbbbbb", linewidth=3, zorder=0)
+        ticks(axes, (10, 20, 50, 100, 200, 500, 1000, 2000), across=False)
+        if setting in ("margin", "staleness"):
+            ticks(axes, values)
+        if name == POLICIES[-1]:
+            axes.set_xlabel(SYMBOLS[setting])
+    for axes, name in zip(grid[::4], POLICIES, strict=True):
+        axes.set_ylabel(f"{label(name)}\nregret per group")
+    legend_below(figure, grid[0], 4)
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "sensitivity",
-        "Regret over each threshold, the others as stated (grey bar). Dotted: the Bayes limit of the same world.",
-        plot_thresholds,
-    ),
+THRESHOLDS = Illustration(
+    "sensitivity",
+    "Regret over each threshold, the others as stated (grey bar). Dotted: the Bayes limit of the same world.",
+    plot_thresholds,
 )
-
-EXPERIMENT = Experiment("sensitivity", SUMMARY, cases, score, place=40, figures=FIGURES)
+EXPERIMENT = Experiment("sensitivity", SUMMARY, cases, score, place=40, figures=(THRESHOLDS,))

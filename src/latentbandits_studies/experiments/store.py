@@ -53,17 +53,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class Software(TypedDict):
-    """The versions and the machine that results are computed with."""
-
-    latentbandits: str
-    python: str
-    packages: dict[str, str]
-    processor: str
-    cores: int
-
-
-class Description(Software):
+class Description(TypedDict):
     """How an experiment's rows were made; `sizes` are other draws than its own (how many, and the first), if there are any."""
 
     quick: bool
@@ -73,6 +63,11 @@ class Description(Software):
     code: str
     sizes: list[int | None] | None
     cases: list[dict[str, object]]
+    latentbandits: str
+    python: str
+    packages: dict[str, str]
+    processor: str
+    cores: int
 
 
 def digest_cases(cases: Sequence[Case]) -> str:

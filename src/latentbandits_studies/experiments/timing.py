@@ -2,17 +2,16 @@
 
 from itertools import pairwise
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
-from latentbandits.presentation.palette import BLACK, label, legend_below, style
-from latentbandits.simulation.results import interval
+from latentbandits.presentation.palette import label, legend_below
 from latentbandits_studies.experiments.case import Case
-from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, Claim, all_of, mean, order, per_draw, worst
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, Claim, all_of, mean, order, worst
 from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, rows, same_features
+from latentbandits_studies.experiments.plots import curve, limit, look, of_draws, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "fixed schedules with 5 to 160 rounds between probes, over 500 and 20,000 rounds, in calm and volatile worlds"
@@ -98,41 +97,23 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 def plot_intervals(results: pd.DataFrame) -> Figure:
     """Regret of fixed schedules over the interval between probes."""
-    figure = Figure(figsize=(9.4, 3.2))
-    for axes, case in zip(figure.subplots(1, 3), (EARLY, LATE, VOLATILE), strict=True):
-        for name in POLICIES:
-            mean, low, high = np.array([interval(per_draw(results, case, f"{name}|{tau}")) for tau in INTERVALS]).T
-            axes.errorbar(
-                INTERVALS,
-                mean,
-                yerr=[mean - low, high - mean],
-                color=style(name).color,
-                linestyle=style(name).line,
-                marker="o",
-                ms=3,
-                capsize=2,
-                label=f"{label(name)}, {label(POLICIES[name])}'s features",
-            )
-        axes.axhline(
-            per_draw(results, case, LIMIT).mean(), color=BLACK, linestyle=style(LIMIT).line, label=label(LIMIT)
-        )
-        axes.set_xscale("log")
-        axes.set_xticks(INTERVALS, [str(tau) for tau in INTERVALS])
-        axes.set_xticks([], minor=True)
+    figure, grid = panels(1, 3, (9.4, 3.2))
+    for axes, case in zip(grid, (EARLY, LATE, VOLATILE), strict=True):
+        for name, other in POLICIES.items():
+            cells = of_draws(results, case, [f"{name}|{tau}" for tau in INTERVALS])
+            curve(axes, INTERVALS, cells, **look(name, label=f"{label(name)}, {label(other)}'s features"))
+        limit(axes, results, case)
+        ticks(axes, INTERVALS, "interval between probes (rounds)")
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("interval between probes (rounds)")
         axes.set_title(case, fontsize=9)
-    figure.axes[0].set_ylabel("regret per group")
-    legend_below(figure, figure.axes[0], 3)
+    grid[0].set_ylabel("regret per group")
+    legend_below(figure, grid[0], 3)
     return figure
 
 
-FIGURES = (
-    Illustration(
-        "timing",
-        "Fixed schedules: regret over the interval between probes. Bars: 95 % intervals over matrices.",
-        plot_intervals,
-    ),
+SCHEDULES = Illustration(
+    "timing",
+    "Fixed schedules: regret over the interval between probes. Bars: 95 % intervals over matrices.",
+    plot_intervals,
 )
-
-EXPERIMENT = Experiment("timing", SUMMARY, cases, score, place=100, figures=FIGURES)
+EXPERIMENT = Experiment("timing", SUMMARY, cases, score, place=100, figures=(SCHEDULES,))

@@ -5,38 +5,38 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import TWO_GROUP
-from latentbandits.presentation.palette import label, legend_below, style
+from latentbandits.presentation.palette import label, legend_below
 from latentbandits.simulation.results import interval
-from latentbandits_studies.experiments import table2
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, READING, TIED, Claim
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, rows
+from latentbandits_studies.experiments.plots import curve, heat_map, look, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
+from latentbandits_studies.experiments.table2 import settings as table2
 
 SUMMARY = "share of paired runs in which one policy beats another, over the four sweeps"
 cases = table2.paper  # the same runs; nothing is simulated twice
 
 
+def duels(results: pd.DataFrame, case: str) -> tuple[np.ndarray, pd.Index]:
+    """Return who wins in every run of a case, an array (runs, policies, policies) of 1, 0.5 for ties and 0; and the runs' draws."""
+    part = results[(results["case"] == case) & results["policy"].isin(COLUMNS)]
+    wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret")[list(COLUMNS)]
+    mine, theirs = wide.to_numpy()[:, :, None], wide.to_numpy()[:, None, :]
+    return (mine < theirs) + 0.5 * (mine == theirs), wide.index.get_level_values("draw")
+
+
 def pairs(results: pd.DataFrame, case: str) -> pd.DataFrame:
     """Return the share of paired runs of a case in which the row's policy has less regret than the column's (ties count half)."""
-    part = results[(results["case"] == case) & results["policy"].isin(COLUMNS)]
-    wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret")[list(COLUMNS)].to_numpy()
-    beats = (wide[:, :, None] < wide[:, None, :]).mean(axis=0) + 0.5 * (wide[:, :, None] == wide[:, None, :]).mean(
-        axis=0
-    )
+    beats = duels(results, case)[0].mean(axis=0)
     np.fill_diagonal(beats, np.nan)
     return pd.DataFrame(beats, index=list(COLUMNS), columns=list(COLUMNS))
 
 
 def shares(results: pd.DataFrame, case: str) -> pd.DataFrame:
     """Return, per matrix of a case (lines) and policy, the share of duels won against all other columns of the main table."""
-    part = results[(results["case"] == case) & results["policy"].isin(COLUMNS)]
-    wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret")[list(COLUMNS)]
-    values = wide.to_numpy()
-    wins = (
-        (values[:, :, None] < values[:, None, :]).sum(axis=2)
-        + 0.5 * ((values[:, :, None] == values[:, None, :]).sum(axis=2) - 1)
-    ) / (len(COLUMNS) - 1)
-    return pd.DataFrame(wins, index=wide.index, columns=wide.columns).groupby(level=0).mean()
+    beats, draws = duels(results, case)
+    won = (beats.sum(axis=2) - 0.5) / (len(COLUMNS) - 1)  # less the tie with itself
+    return pd.DataFrame(won, columns=list(COLUMNS)).groupby(draws).mean()
 
 
 def rates(results: pd.DataFrame) -> pd.DataFrame:
@@ -96,52 +96,38 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 def plot_sweeps(results: pd.DataFrame) -> Figure:
     """Winning rates along the four sweeps."""
-    table = rates(results).set_index(["row", "policy"])
-    figure = Figure(figsize=(8.6, 6.4))
-    for axes, (title, names) in zip(figure.subplots(2, 2, sharey=True).flat, SWEEPS.items(), strict=True):
-        x = np.arange(len(names))
+    table = rates(results).set_index(["row", "policy"])[["rate", "low", "high"]]
+    figure, grid = panels(2, 2, (8.6, 6.4), sharey=True)
+    for axes, (title, names) in zip(grid, SWEEPS.items(), strict=True):
         for name in COLUMNS:
-            cells = table.loc[[(row, name) for row in names]]
-            errors = np.stack([cells["rate"] - cells["low"], cells["high"] - cells["rate"]])
-            axes.errorbar(
-                x,
-                cells["rate"],
-                yerr=errors,
-                color=style(name).color,
-                linestyle=style(name).line,
-                capsize=2,
-                label=label(name),
+            curve(
+                axes,
+                np.arange(len(names)),
+                table.loc[[(row, name) for row in names]].to_numpy(),
+                **look(name, marker=""),
             )
-        axes.set_xticks(x, [TITLES[row] for row in names])
+        axes.set_xticks(range(len(names)), [TITLES[row] for row in names])
         axes.set_xlabel(title)
         axes.set_ylim(0, 1)
-    for axes in figure.axes[::2]:
+    for axes in grid[::2]:
         axes.set_ylabel("winning rate")
-    legend_below(figure, figure.axes[0], 5)
+    legend_below(figure, grid[0], 5)
     return figure
 
 
 def plot_duels(results: pd.DataFrame) -> Figure:
-    """Plot the full pairwise matrix of every environment."""
-    figure = Figure(figsize=(9.4, 10.6))
-    grid = figure.subplots(4, 4)
-    names = [label(name) for name in COLUMNS]
-    image = None
-    for axes, row in zip(grid.flat, rows(), strict=False):
-        axes.grid(visible=False)
-        image = axes.imshow(pairs(results, row).to_numpy(), cmap="PuOr", vmin=0, vmax=1)
+    """All pairs of policies, environment by environment."""
+    figure, grid = panels(4, 4, (9.4, 10.6))
+    names, last = [label(name) for name in COLUMNS], len(rows())
+    for place, (axes, row) in enumerate(zip(grid, rows(), strict=False)):
+        down, across = names if place % 4 == 0 else [""] * len(names), names if place >= last - 4 else [""] * len(names)
+        image = heat_map(axes, pairs(results, row).to_numpy(), down, across, 90, cmap="PuOr", vmin=0, vmax=1)
+        axes.tick_params(labelsize=5.5)
         axes.set_title(TITLES[row], fontsize=8)
-        axes.set_xticks(range(len(names)), names if row in list(rows())[-4:] else [], rotation=90, fontsize=5.5)
-        axes.set_yticks(range(len(names)), names if axes in grid[:, 0] else [], fontsize=5.5)
-    for axes in grid.flat[len(rows()) :]:
+    for axes in grid[last:]:
         axes.set_axis_off()
-    assert image is not None
-    figure.colorbar(
-        image,
-        ax=grid.flat[len(rows()) :].tolist(),
-        orientation="horizontal",
-        label="share of runs in which the row's\npolicy beats the column's",
-    )
+    text = "share of runs in which the row's\npolicy beats the column's"
+    figure.colorbar(image, ax=grid[last:], orientation="horizontal", label=text)
     return figure
 
 

@@ -1,7 +1,7 @@
 """The paper's closed forms, written from the formulas alone, so that simulated numbers can be checked against them.
 
 `gaps` is about means and chains, `decoding` about how often a summary names the wrong state, `schedules` about when to
-probe. Two files are not the paper's: `adaptive` mends a corollary, `learners` is about what learning costs. Nothing
+probe. Two things are not the paper's: `adaptive_bound` mends a corollary, `learners` is about what learning costs. Nothing
 here knows the simulator, its worlds or its policies.
 
 Examples
@@ -22,21 +22,16 @@ from latentbandits_studies.theory.decoding import (
     lagged_bound,
     lagged_error,
     nearest_centroid_error,
-    nearest_mean_error,
-    pair_error,
     sequential_bound,
     synchronous_bound,
 )
 from latentbandits_studies.theory.gaps import (
-    arm_separations,
     drift_bound,
     drift_probability,
     joint_separation,
     largest_gap,
     optimal_arms,
-    prediction_error,
     probe_regret,
-    stale_regret,
     state_gaps,
     stationary,
     switch_rate,
@@ -51,31 +46,23 @@ from latentbandits_studies.theory.learners import (
     matched_plays,
 )
 from latentbandits_studies.theory.schedules import (
-    Split,
     adaptive_bound,
     age_cap,
-    approximation_bound,
     best_interval,
-    decompose,
     episode_bound,
     hazard_bound,
     paper_interval,
     periodic_bound,
-    reuse_cap,
 )
 
 __all__ = [
     "Budget",
     "Estimate",
-    "Split",
     "adaptive_bound",
     "age_cap",
-    "approximation_bound",
-    "arm_separations",
     "bayes_error",
     "best_interval",
     "decoded_bound",
-    "decompose",
     "drift_bound",
     "drift_probability",
     "episode_bound",
@@ -88,16 +75,11 @@ __all__ = [
     "matched_exploration",
     "matched_plays",
     "nearest_centroid_error",
-    "nearest_mean_error",
     "optimal_arms",
-    "pair_error",
     "paper_interval",
     "periodic_bound",
-    "prediction_error",
     "probe_regret",
-    "reuse_cap",
     "sequential_bound",
-    "stale_regret",
     "state_gaps",
     "stationary",
     "switch_rate",

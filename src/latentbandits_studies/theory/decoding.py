@@ -1,7 +1,8 @@
 """How often a summary names the wrong state: the paper's bounds, and exact errors where rewards are Gaussian.
 
 `sigma` is always the standard deviation of one coordinate of what is observed. A group's reward in a world with two
-groups has variance 2 sigma^2 (the paper's experiments), so its probes need ``sigma * 2**0.5`` here.
+groups has variance 2 sigma^2 (the paper's experiments), so its probes need ``sigma * 2**0.5`` here. The bounds need noise
+that is sub-Gaussian with `sigma`, not just of that variance.
 """
 
 import math
@@ -11,17 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from latentbandits.settings import InvalidValueError, Vector, array, check_int
-from latentbandits_studies.theory._checks import deviation, distribution, means_matrix, probe_set, world
-from latentbandits_studies.theory.gaps import (
-    arm_separations,
-    joint_separation,
-    prediction_error,
-    stationary,
-    switch_rate,
-    window_change,
-    window_change_bound,
-)
+from latentbandits_studies.theory.gaps import as_means, as_world, joint_separation, stationary, window_change
 
 _REACH, _PER_SIGMA = 9, 32  # quadrature in panels of sigma/32 within 9 sigma of a mean; beyond lies less than 1e-18
 
@@ -42,8 +33,7 @@ def _tail(separation: float, sigma: float) -> float:
 def synchronous_bound(means: ArrayLike, sigma: float, arms: ArrayLike | None = None, *, clip: bool = True) -> float:
     """Return the bound (S - 1) exp(-Gamma_B^2 / (8 sigma^2)) on the error of a fingerprint taken in one round.
 
-    It needs noise that is sub-Gaussian with `sigma`, not just of that variance. With Gaussian noise half of it
-    is a bound too.
+    With Gaussian noise half of it is a bound too.
 
     Parameters
     ----------
@@ -63,21 +53,11 @@ def synchronous_bound(means: ArrayLike, sigma: float, arms: ArrayLike | None = N
     >>> round(synchronous_bound(table, sigma=0.025), 6), synchronous_bound(table, sigma=0.025, arms=[0])
     (0.001006, 1.0)
     """
-    matrix, sigma = means_matrix("synchronous_bound", means), deviation("synchronous_bound", sigma)
-    separation = joint_separation(matrix, probe_set("synchronous_bound", arms, matrix.shape[1]))
-    bound = (len(matrix) - 1) * _tail(separation, sigma)
+    bound = (len(as_means(means)) - 1) * _tail(joint_separation(means, arms), sigma)
     return min(1.0, bound) if clip else bound
 
 
-def sequential_bound(
-    means: ArrayLike,
-    transition: ArrayLike,
-    sigma: float,
-    arms: ArrayLike | None = None,
-    *,
-    union: bool = False,
-    clip: bool = True,
-) -> float:
+def sequential_bound(means: ArrayLike, transition: ArrayLike, sigma: float) -> float:
     """Return the bound omega_m + (S - 1) exp(-Gamma_B^2 / (8 sigma^2)) on the error of a fingerprint taken arm by arm.
 
     Parameters
@@ -86,12 +66,6 @@ def sequential_bound(
         Mean rewards, and the chain.
     sigma : float
         Standard deviation of one coordinate of the fingerprint.
-    arms : sequence of int, optional
-        The arms that the probe plays (B), m of them; all by default.
-    union : bool
-        Take (m - 1) q for omega_m, which holds from any state, not its exact value under the stationary distribution.
-    clip : bool
-        Return at most 1.
 
     Examples
     --------
@@ -99,19 +73,15 @@ def sequential_bound(
     >>> round(sequential_bound([[0.0, 1.0], [1.0, 0.0]], [[0.9, 0.1], [0.1, 0.9]], sigma=0.1), 9)
     0.1
     """
-    matrix, chain = world("sequential_bound", means, transition)
-    sigma = deviation("sequential_bound", sigma)
-    chosen = probe_set("sequential_bound", arms, matrix.shape[1])
-    window = len(chosen)
-    mismatch = window_change_bound(window, switch_rate(chain)) if union else window_change(chain, window)
-    bound = mismatch + synchronous_bound(matrix, sigma, chosen, clip=False)
-    return min(1.0, bound) if clip else bound
+    matrix, chain = as_world(means, transition)
+    return min(1.0, window_change(chain, matrix.shape[1]) + synchronous_bound(matrix, sigma, clip=False))
 
 
-def lagged_bound(
-    means: ArrayLike, transition: ArrayLike, sigma: float, plays: ArrayLike | None = None, *, clip: bool = True
-) -> float:
-    """Return the bound beta_1 + sum_a P(a) (S - 1) exp(-gamma_a^2 / (8 sigma^2)) on the error of the lagged pair.
+def lagged_bound(means: ArrayLike, transition: ArrayLike, sigma: float) -> float:
+    """Return the bound beta_1 + mean_a (S - 1) exp(-gamma_a^2 / (8 sigma^2)) on the error of the lagged pair.
+
+    beta_1 is how often the likeliest next state is wrong, at the worst present state, and gamma_a the smallest distance of
+    two states on one arm; each arm is the previous one equally often.
 
     Parameters
     ----------
@@ -119,68 +89,35 @@ def lagged_bound(
         Mean rewards, and the chain.
     sigma : float
         Standard deviation of the previous reward.
-    plays : array (arms,), optional
-        How often each arm was the previous one, P(a); equally often by default.
-    clip : bool
-        Return at most 1.
 
     Examples
     --------
     >>> from latentbandits_studies.theory import lagged_bound
-    >>> round(lagged_bound([[0.0, 0.5], [1.0, 0.0]], [[0.9, 0.1], [0.1, 0.9]], sigma=0.1, plays=[0.5, 0.5]), 6)
+    >>> round(lagged_bound([[0.0, 0.5], [1.0, 0.0]], [[0.9, 0.1], [0.1, 0.9]], sigma=0.1), 6)
     0.12197
     """
-    matrix, chain = world("lagged_bound", means, transition)
-    sigma = deviation("lagged_bound", sigma)
-    shares = distribution("lagged_bound", "plays", plays, matrix.shape[1])
-    tails = [_tail(separation, sigma) for separation in arm_separations(matrix)]
-    bound = prediction_error(chain) + (len(matrix) - 1) * float(shares @ tails)
-    return min(1.0, bound) if clip else bound
+    matrix, chain = as_world(means, transition)
+    arms = matrix.shape[1]
+    tails = [_tail(joint_separation(matrix, [arm]), sigma) for arm in range(arms)]
+    missed = float(1.0 - chain.max(axis=1).min())
+    return min(1.0, missed + (len(matrix) - 1) * float(np.full(arms, 1.0 / arms) @ tails))
 
 
-def pair_error(separation: float, sigma: float) -> float:
-    """Return the exact error of naming the nearer of two states: the Gaussian tail beyond half of their separation.
-
-    No decoder separates equally likely states better, in any number of arms.
-
-    Examples
-    --------
-    >>> from latentbandits_studies.theory import pair_error
-    >>> round(pair_error(separation=0.2, sigma=0.05), 6)
-    0.02275
-    """
-    if not separation >= 0:
-        raise InvalidValueError("pair_error", "separation", separation, "a number at least 0")
-    return float(ndtr(-0.5 * float(separation) / deviation("pair_error", sigma)))
-
-
-def _intervals(levels: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the interval of rewards where each state scores highest; low < high only if there is one.
-
-    A state's score is the line ``level * reward - level**2 / 2 + bias``: the intervals are the pieces of an upper
-    envelope.
-    """
-    rise, lead = levels[:, None] - levels[None, :], biases[:, None] - biases[None, :]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        crossing = (levels[:, None] + levels[None, :]) / 2 - lead / rise
-    low = np.where(rise > 0, crossing, -np.inf).max(axis=1)
-    high = np.where(rise < 0, crossing, np.inf).min(axis=1)
+def _intervals(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the interval of rewards to which each mean is the nearest; low < high only if there is one."""
+    rise = levels[:, None] - levels[None, :]
+    middle = (levels[:, None] + levels[None, :]) / 2
+    low = np.where(rise > 0, middle, -np.inf).max(axis=1)
+    high = np.where(rise < 0, middle, np.inf).min(axis=1)
     order = np.arange(len(levels))
-    twin = (rise == 0) & ((lead < 0) | ((lead == 0) & (order[:, None] > order[None, :])))
-    low[twin.any(axis=1)] = np.inf  # another state with the same line, or a higher one, wins everywhere
+    low[((rise == 0) & (order[:, None] > order[None, :])).any(axis=1)] = np.inf  # of equal means the first is named
     return low, high
 
 
-def _interval_error(levels: np.ndarray, biases: np.ndarray, sigma: float, weights: np.ndarray) -> float:
-    low, high = _intervals(levels, biases)
-    outside = ndtr((low - levels) / sigma) + ndtr((levels - high) / sigma)
-    return min(1.0, float(weights @ np.where(low < high, outside, 1.0)))
+def bayes_error(levels: ArrayLike, sigma: float) -> float:
+    """Return the least possible error of naming the state from one Gaussian reward of one arm, exactly.
 
-
-def nearest_mean_error(levels: ArrayLike, sigma: float, weights: ArrayLike | None = None) -> float:
-    """Return the exact error of naming the state whose mean is nearest to one Gaussian reward of one arm.
-
-    Of states with equal means the first is named.
+    All states are equally likely, so that the best rule names the one whose mean is nearest.
 
     Parameters
     ----------
@@ -188,55 +125,23 @@ def nearest_mean_error(levels: ArrayLike, sigma: float, weights: ArrayLike | Non
         Mean reward of the arm in every state.
     sigma : float
         Standard deviation of the reward.
-    weights : array (states,), optional
-        How often each state occurs; equally often by default.
 
     Examples
     --------
-    >>> from latentbandits_studies.theory import nearest_mean_error
-    >>> round(nearest_mean_error([0.2, 0.4, 0.6], sigma=0.05), 6)
+    >>> from latentbandits_studies.theory import bayes_error
+    >>> round(bayes_error([0.2, 0.4, 0.6], sigma=0.05), 6)
     0.030334
-    >>> round(nearest_mean_error([0.4, 0.4], sigma=0.05, weights=[0.75, 0.25]), 6)
-    0.25
     """
-    marks = _levels("nearest_mean_error", levels)
-    shares = distribution("nearest_mean_error", "weights", weights, len(marks))
-    return _interval_error(marks, np.zeros(len(marks)), deviation("nearest_mean_error", sigma), shares)
+    marks = np.asarray(levels, float)
+    low, high = _intervals(marks)
+    outside = ndtr((low - marks) / sigma) + ndtr((marks - high) / sigma)
+    return min(1.0, float(np.full(len(marks), 1.0 / len(marks)) @ np.where(low < high, outside, 1.0)))
 
 
-def bayes_error(levels: ArrayLike, sigma: float, weights: ArrayLike | None = None) -> float:
-    """Return the least possible error of naming the state from one Gaussian reward of one arm, exactly.
-
-    Parameters
-    ----------
-    levels, sigma, weights
-        As in `nearest_mean_error`.
-
-    Examples
-    --------
-    >>> from latentbandits_studies.theory import bayes_error, nearest_mean_error
-    >>> round(bayes_error([0.2, 0.4], 0.1, [0.9, 0.1]), 6), round(nearest_mean_error([0.2, 0.4], 0.1, [0.9, 0.1]), 6)
-    (0.070061, 0.158655)
-    """
-    marks, sigma = _levels("bayes_error", levels), deviation("bayes_error", sigma)
-    shares = distribution("bayes_error", "weights", weights, len(marks))
-    marks, shares = marks[shares > 0], shares[shares > 0]
-    return _interval_error(marks, sigma * sigma * np.log(shares), sigma, shares)
-
-
-def _levels(owner: str, levels: ArrayLike) -> np.ndarray:
-    made = array(owner, "levels", levels, Vector(1))
-    if made.size == 0:
-        raise InvalidValueError(owner, "levels", [], "the mean of at least one state")
-    return made
-
-
-def lagged_error(
-    means: ArrayLike, transition: ArrayLike, sigma: float, plays: ArrayLike | None = None, *, bayes: bool = False
-) -> float:
+def lagged_error(means: ArrayLike, transition: ArrayLike, sigma: float, *, bayes: bool = False) -> float:
     """Return the exact error of naming the present state from the previous arm and its Gaussian reward.
 
-    The chain is in its stationary distribution and the previous arm was chosen independently of the state.
+    The chain is in its stationary distribution and the previous arm was any, equally often.
 
     Parameters
     ----------
@@ -244,8 +149,6 @@ def lagged_error(
         Mean rewards, and the chain.
     sigma : float
         Standard deviation of the previous reward.
-    plays : array (arms,), optional
-        How often each arm was the previous one; equally often by default.
     bayes : bool
         The least possible error (e_t), by quadrature to about six digits, instead of that of the paper's decoder,
         which names the likeliest successor of the state whose mean is nearest.
@@ -257,16 +160,14 @@ def lagged_error(
     >>> [round(error, 3) for error in (lagged_error(*world, bayes=True), lagged_error(*world), lagged_bound(*world))]
     [0.173, 0.173, 0.471]
     """
-    matrix, chain = world("lagged_error", means, transition)
-    sigma = deviation("lagged_error", sigma)
-    shares = distribution("lagged_error", "plays", plays, matrix.shape[1])
-    now = stationary(chain)
+    matrix, chain = as_world(means, transition)
+    now, arms = stationary(chain), matrix.shape[1]
     part = _lagged_bayes if bayes else _lagged_nearest
-    return float(shares @ [part(matrix[:, arm], sigma, now, chain) for arm in range(len(shares))])
+    return float(np.full(arms, 1.0 / arms) @ [part(matrix[:, arm], sigma, now, chain) for arm in range(arms)])
 
 
 def _lagged_nearest(levels: np.ndarray, sigma: float, weights: np.ndarray, chain: np.ndarray) -> float:
-    low, high = _intervals(levels, np.zeros(len(levels)))
+    low, high = _intervals(levels)
     named = ndtr((high - levels[:, None]) / sigma) - ndtr((low - levels[:, None]) / sigma)
     wrong = 1.0 - chain[:, chain.argmax(axis=1)]  # of predicting the successor of the column's state in the row's
     return float(weights @ (np.where(low < high, named, 0.0) * wrong).sum(axis=1))
@@ -308,14 +209,13 @@ def nearest_centroid_error(
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits_studies.theory import nearest_centroid_error, pair_error
+    >>> from latentbandits_studies.theory import nearest_centroid_error
     >>> found = nearest_centroid_error([[0.0, 0.4], [0.3, 0.0]], 0.25, None, 10_000, np.random.default_rng(0))
-    >>> abs(found.value - pair_error(0.5, 0.25)) < 4 * found.standard_error
-    True
+    >>> round(found.value, 2), round(found.standard_error, 3)  # a normal tail beyond one standard deviation
+    (0.16, 0.004)
     """
-    matrix, sigma = means_matrix("nearest_centroid_error", means), deviation("nearest_centroid_error", sigma)
-    shares = distribution("nearest_centroid_error", "weights", weights, len(matrix))
-    draws = check_int("nearest_centroid_error", "draws", draws, least=1)
+    matrix = as_means(means)
+    shares = np.full(len(matrix), 1.0 / len(matrix)) if weights is None else np.asarray(weights)
     wrong = 0
     for first in range(0, draws, 8192):  # in pieces, so that memory does not grow with the number of draws
         states = generator.choice(len(matrix), size=min(8192, draws - first), p=shares)

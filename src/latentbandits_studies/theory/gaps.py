@@ -8,8 +8,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from latentbandits.settings import InvalidValueError, check_int, check_range
-from latentbandits_studies.theory._checks import PROBABILITY, chain_matrix, means_matrix, probe_set, world
+from latentbandits.settings import InvalidValueError, Vector, array
+
+
+def as_means(means: ArrayLike) -> np.ndarray:
+    """Return mean rewards as an array (states, arms), or refuse them."""
+    made = array("theory", "means", means, Vector(2))
+    if made.size == 0:
+        raise InvalidValueError("theory", "means", f"of shape {made.shape}", "at least one state and one arm")
+    return made
+
+
+def as_chain(transition: ArrayLike) -> np.ndarray:
+    """Return a transition matrix as an array (states, states), or refuse it."""
+    made = array("theory", "transition", transition, Vector(2))
+    if made.size == 0 or made.shape[0] != made.shape[1]:
+        raise InvalidValueError("theory", "transition", f"of shape {made.shape}", "square, one row per state")
+    if (made < 0).any() or (abs(made.sum(axis=1) - 1) > 1e-9).any():
+        raise InvalidValueError("theory", "transition", made.tolist(), "rows of probabilities that sum to one")
+    return made
+
+
+def as_world(means: ArrayLike, transition: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean rewards and the transition matrix of a world, or refuse them."""
+    matrix, chain = as_means(means), as_chain(transition)
+    if len(matrix) != len(chain):
+        raise InvalidValueError(
+            "theory", "transition", f"of shape {chain.shape}", f"one row for each of {len(matrix)} states"
+        )
+    return matrix, chain
 
 
 def optimal_arms(means: ArrayLike) -> np.ndarray:
@@ -21,7 +48,7 @@ def optimal_arms(means: ArrayLike) -> np.ndarray:
     >>> optimal_arms([[0.4, 0.3], [0.4, 0.5]]).tolist()
     [0, 1]
     """
-    best: np.ndarray = means_matrix("optimal_arms", means).argmax(axis=1)
+    best: np.ndarray = as_means(means).argmax(axis=1)
     return best
 
 
@@ -34,7 +61,7 @@ def state_gaps(means: ArrayLike) -> np.ndarray:
     >>> state_gaps([[0.5, 0.25], [0.0, 1.0]]).tolist()
     [[0.0, 0.25], [1.0, 0.0]]
     """
-    matrix = means_matrix("state_gaps", means)
+    matrix = as_means(means)
     gaps: np.ndarray = matrix.max(axis=1, keepdims=True) - matrix
     return gaps
 
@@ -48,23 +75,7 @@ def largest_gap(means: ArrayLike) -> float:
     >>> largest_gap([[0.5, 0.25], [0.0, 1.0]])
     1.0
     """
-    return float(state_gaps(means_matrix("largest_gap", means)).max())
-
-
-def arm_separations(means: ArrayLike) -> np.ndarray:
-    """Return for each arm the smallest distance between the means of two states (gamma_a); infinite with one state.
-
-    Examples
-    --------
-    Alone, no arm of the paper's Table 1 tells all states apart.
-
-    >>> from latentbandits_studies.theory import arm_separations
-    >>> arm_separations([[0.4, 0.3], [0.4, 0.5], [0.6, 0.5], [0.6, 0.3]]).tolist()
-    [0.0, 0.0]
-    """
-    matrix = np.sort(means_matrix("arm_separations", means), axis=0)
-    smallest: np.ndarray = np.diff(matrix, axis=0).min(axis=0, initial=np.inf)
-    return smallest
+    return float(state_gaps(means).max())
 
 
 def joint_separation(means: ArrayLike, arms: ArrayLike | None = None) -> float:
@@ -85,23 +96,11 @@ def joint_separation(means: ArrayLike, arms: ArrayLike | None = None) -> float:
     >>> round(joint_separation([[0.4, 0.3], [0.4, 0.5], [0.6, 0.5], [0.6, 0.3]]), 9)
     0.2
     """
-    matrix = means_matrix("joint_separation", means)
-    prints = matrix[:, probe_set("joint_separation", arms, matrix.shape[1])]
+    matrix = as_means(means)
+    prints = matrix if arms is None else matrix[:, np.asarray(arms)]
     distances = np.linalg.norm(prints[:, None] - prints[None], axis=2)
     np.fill_diagonal(distances, np.inf)
     return float(distances.min())
-
-
-def prediction_error(transition: ArrayLike) -> float:
-    """Return how often the likeliest next state is wrong, at the worst present state (beta_1).
-
-    Examples
-    --------
-    >>> from latentbandits_studies.theory import prediction_error
-    >>> round(prediction_error([[0.9, 0.1], [0.75, 0.25]]), 9)
-    0.25
-    """
-    return float(1.0 - chain_matrix("prediction_error", transition).max(axis=1).min())
 
 
 def switch_rate(transition: ArrayLike) -> float:
@@ -113,7 +112,7 @@ def switch_rate(transition: ArrayLike) -> float:
     >>> switch_rate([[0.9, 0.1], [0.75, 0.25]])
     0.75
     """
-    return float(1.0 - np.diag(chain_matrix("switch_rate", transition)).min())
+    return float(1.0 - np.diag(as_chain(transition)).min())
 
 
 def stationary(transition: ArrayLike) -> np.ndarray:
@@ -128,7 +127,7 @@ def stationary(transition: ArrayLike) -> np.ndarray:
     >>> stationary([[0.9, 0.1], [0.3, 0.7]]).round(9).tolist()
     [0.75, 0.25]
     """
-    chain = chain_matrix("stationary", transition)
+    chain = as_chain(transition)
     classes, label = connected_components(chain > 0, connection="strong")
     leaves = np.zeros(classes, bool)
     source, target = np.nonzero(chain)
@@ -155,7 +154,7 @@ def _over_states(values: np.ndarray, chain: np.ndarray, worst: bool) -> float:
     return float(values.max() if worst else stationary(chain) @ values)
 
 
-def window_change(transition: ArrayLike, window: int, *, worst: bool = False) -> float:
+def window_change(transition: ArrayLike, window: int) -> float:
     """Return the exact probability that the state changes within a window of consecutive rounds (omega_m).
 
     Parameters
@@ -164,8 +163,6 @@ def window_change(transition: ArrayLike, window: int, *, worst: bool = False) ->
         The chain.
     window : int
         Rounds in the window (m); a sequential probe of m arms takes m.
-    worst : bool
-        Start in the worst state instead of the stationary distribution.
 
     Examples
     --------
@@ -173,9 +170,8 @@ def window_change(transition: ArrayLike, window: int, *, worst: bool = False) ->
     >>> round(window_change([[0.9, 0.1], [0.1, 0.9]], window=3), 9), round(window_change_bound(window=3, q=0.1), 9)
     (0.19, 0.2)
     """
-    chain = chain_matrix("window_change", transition)
-    steps = check_int("window_change", "window", window, least=1) - 1
-    return _over_states(1.0 - np.diag(chain) ** steps, chain, worst)
+    chain = as_chain(transition)
+    return float(stationary(chain) @ (1.0 - np.diag(chain) ** (window - 1)))
 
 
 def window_change_bound(window: int, q: float) -> float:
@@ -187,8 +183,7 @@ def window_change_bound(window: int, q: float) -> float:
     >>> window_change_bound(window=2, q=0.5)
     0.5
     """
-    steps = check_int("window_change_bound", "window", window, least=1) - 1
-    return min(1.0, steps * check_range("window_change_bound", "q", q, PROBABILITY))
+    return min(1.0, (window - 1) * q)
 
 
 def drift_probability(means: ArrayLike, transition: ArrayLike, lag: int, *, worst: bool = False) -> float:
@@ -214,9 +209,9 @@ def drift_probability(means: ArrayLike, transition: ArrayLike, lag: int, *, wors
     >>> round(drift_probability(means, chain, lag=2), 9), drift_bound(lag=2, q=0.1)
     (0.18, 0.2)
     """
-    matrix, chain = world("drift_probability", means, transition)
+    matrix, chain = as_world(means, transition)
     best = matrix.argmax(axis=1)
-    later = np.linalg.matrix_power(chain, check_int("drift_probability", "lag", lag, least=0))
+    later = np.linalg.matrix_power(chain, lag)
     moved = (later * (best[:, None] != best[None, :])).sum(axis=1)
     return min(1.0, _over_states(moved, chain, worst))
 
@@ -230,52 +225,19 @@ def drift_bound(lag: int, q: float) -> float:
     >>> [drift_bound(lag, q=0.25) for lag in (1, 2, 8)]
     [0.25, 0.5, 1.0]
     """
-    return min(1.0, check_int("drift_bound", "lag", lag, least=0) * check_range("drift_bound", "q", q, PROBABILITY))
+    return min(1.0, lag * q)
 
 
-def stale_regret(means: ArrayLike, transition: ArrayLike, lag: int, *, worst: bool = False) -> float:
-    """Return what it costs, on average and exactly, to play the arm that was best some rounds ago.
-
-    It is at most Delta_max times `drift_probability`, which is how the paper bounds it.
-
-    Parameters
-    ----------
-    means, transition, worst
-        As in `drift_probability`.
-    lag : int
-        How many rounds ago (j).
-
-    Examples
-    --------
-    >>> from latentbandits_studies.theory import stale_regret
-    >>> round(stale_regret([[1.0, 0.5], [0.0, 1.0]], [[0.9, 0.1], [0.1, 0.9]], lag=1), 9)
-    0.075
-    """
-    matrix, chain = world("stale_regret", means, transition)
-    later = np.linalg.matrix_power(chain, check_int("stale_regret", "lag", lag, least=0))
-    cost = (later @ state_gaps(matrix))[np.arange(len(matrix)), matrix.argmax(axis=1)]
-    return _over_states(cost, chain, worst)
-
-
-def probe_regret(
-    means: ArrayLike,
-    transition: ArrayLike,
-    arms: ArrayLike | None = None,
-    *,
-    sequential: bool = False,
-    worst: bool = False,
-) -> float:
+def probe_regret(means: ArrayLike, transition: ArrayLike, *, sequential: bool = False, worst: bool = False) -> float:
     """Return the expected regret per group of one probe (Delta_probe, C_m), exactly.
 
     A randomized probe takes one round and its groups share the arms evenly; a sequential probe takes one round for
-    each arm, in the order given, while the state moves on.
+    each arm, in their order, while the state moves on.
 
     Parameters
     ----------
     means, transition : arrays (states, arms) and (states, states)
         Mean rewards, and the chain.
-    arms : sequence of int, optional
-        The arms that the probe plays (B); all by default.
     sequential : bool
         One arm after the other instead of all in one round.
     worst : bool
@@ -291,12 +253,11 @@ def probe_regret(
     >>> round(probe_regret(means, chain, worst=True), 9)
     0.5
     """
-    matrix, chain = world("probe_regret", means, transition)
-    chosen = probe_set("probe_regret", arms, matrix.shape[1])
-    gaps = state_gaps(matrix)[:, chosen]
+    matrix, chain = as_world(means, transition)
+    gaps = state_gaps(matrix)
     if not sequential:
         return _over_states(gaps.mean(axis=1), chain, worst)
     cost = np.zeros(len(matrix))
-    for column in reversed(range(len(chosen))):
+    for column in reversed(range(matrix.shape[1])):
         cost = gaps[:, column] + chain @ cost
     return _over_states(cost, chain, worst)

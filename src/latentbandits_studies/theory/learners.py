@@ -11,12 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentbandits.settings import AtLeast, Within, check_int, check_range
-from latentbandits_studies.theory._checks import POSITIVE, deviation, probe_set, world
+from latentbandits.settings import AtLeast, check_range
 from latentbandits_studies.theory.decoding import synchronous_bound
-from latentbandits_studies.theory.gaps import drift_probability, optimal_arms, state_gaps, stationary
-
-RISK = Within(math.ulp(0.0), 1)
+from latentbandits_studies.theory.gaps import as_world, drift_probability, optimal_arms, state_gaps, stationary
 
 
 def matched_exploration(
@@ -56,17 +53,9 @@ def matched_exploration(
     >>> round(matched_exploration(states=4, arms=3, horizon=10_000, sigma=0.1), 3)
     0.72
     """
-    count, choices = (check_int("matched_exploration", *size, least=1) for size in (("states", states), ("arms", arms)))
-    rounds = check_int("matched_exploration", "horizon", horizon, least=1)
-    chance = _risk("matched_exploration", risk, rounds)
-    penalty = check_range("matched_exploration", "regularization", regularization, POSITIVE)
-    top = check_range("matched_exploration", "largest_mean", largest_mean, AtLeast(0))
-    noise = deviation("matched_exploration", sigma)
-    return math.sqrt(penalty * top * top + 2 * noise * noise * math.log(count * choices * rounds / chance))
-
-
-def _risk(owner: str, risk: float | None, rounds: int) -> float:
-    return 1 / rounds if risk is None else check_range(owner, "risk", risk, RISK)
+    chance = 1 / horizon if risk is None else risk
+    level = math.log(states * arms * horizon / chance)
+    return math.sqrt(regularization * largest_mean * largest_mean + 2 * sigma * sigma * level)
 
 
 def matched_plays(means: ArrayLike, exploration: float, regularization: float = 0.1) -> np.ndarray:
@@ -94,10 +83,8 @@ def matched_plays(means: ArrayLike, exploration: float, regularization: float = 
            [16., inf]])
     """
     gaps = state_gaps(means)
-    width = check_range("matched_plays", "exploration", exploration, AtLeast(0))
-    penalty = check_range("matched_plays", "regularization", regularization, POSITIVE)
     with np.errstate(divide="ignore"):
-        before = 4 * width * width / gaps**2 - penalty
+        before = 4 * exploration * exploration / gaps**2 - regularization
     return np.where(gaps > 0, np.maximum(np.floor(before) + 1, 0.0), np.inf)
 
 
@@ -139,15 +126,14 @@ def matched_bound(
     >>> [round(matched_bound(means, chain, horizon, sigma=0.1), 1) for horizon in (10, 1_000, 100_000)]
     [3.5, 6.5, 9.5]
     """
-    matrix, chain = world("matched_bound", means, transition)
-    rounds = check_int("matched_bound", "horizon", horizon, least=1)
-    chance = _risk("matched_bound", risk, rounds)
+    matrix, chain = as_world(means, transition)
+    chance = 1 / horizon if risk is None else risk
     (count, arms), top = matrix.shape, float(np.abs(matrix).max())
-    least = matched_exploration(count, arms, rounds, sigma, chance, regularization, top)
+    least = matched_exploration(count, arms, horizon, sigma, chance, regularization, top)
     width = least if exploration is None else check_range("matched_bound", "exploration", exploration, AtLeast(least))
-    gaps, visits = state_gaps(matrix), stationary(chain) * rounds
+    gaps, visits = state_gaps(matrix), stationary(chain) * horizon
     plays = np.minimum(matched_plays(matrix, width, regularization), visits[:, None])
-    return float((gaps * plays).sum() + chance * rounds * gaps.max())
+    return float((gaps * plays).sum() + chance * horizon * gaps.max())
 
 
 class Budget(NamedTuple):
@@ -217,13 +203,10 @@ def decoded_bound(
     >>> decoded_bound(means, chain, sigma=0.15, interval=8, horizon=8_000).total > 0.5 * 8_000  # says nothing
     True
     """
-    matrix, chain = world("decoded_bound", means, transition)
-    noise = deviation("decoded_bound", sigma)
-    rounds = check_int("decoded_bound", "horizon", horizon, least=1)
-    tau = min(check_int("decoded_bound", "interval", interval, least=1), rounds)
-    chosen = probe_set("decoded_bound", arms, matrix.shape[1])
+    matrix, chain = as_world(means, transition)
+    tau = min(interval, horizon)
     gaps, best, visited = state_gaps(matrix), optimal_arms(matrix), stationary(chain)
-    probes = -(-rounds // tau)
+    probes = -(-horizon // tau)
     reuse, later = np.zeros(gaps.shape), gaps
     for _ in range(tau - 1):
         later = chain @ later
@@ -231,8 +214,8 @@ def decoded_bound(
     moved = sum(drift_probability(matrix, chain, lag) for lag in range(1, tau))
     wrong = np.ones(gaps.shape, bool)
     wrong[np.arange(len(matrix)), best] = False
-    slips = _geometric((gaps / (2 * noise)) ** 2, visited[:, None] * probes)
-    lost = min(1.0, probes * synchronous_bound(matrix, noise, chosen, clip=False))
+    slips = _geometric((gaps / (2 * sigma)) ** 2, visited[:, None] * probes)
+    lost = min(1.0, probes * synchronous_bound(matrix, sigma, arms, clip=False))
     return Budget(
         probes=float(probes * visited @ gaps.mean(axis=1)),
         drift=float(gaps.max() * probes * moved),

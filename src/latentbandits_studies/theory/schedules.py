@@ -1,4 +1,4 @@
-"""What a schedule of probes costs at most: the theorem on probe episodes and its corollaries; the split of regret.
+"""What a schedule of probes costs at most: the theorem on probe episodes and its corollaries.
 
 The bounds are about an idealised policy that, after each probe, plays the arm that the probe named. `drift` lists
 bounds on the probability that the best arm has changed: its first number is for one round after the probe (nu_1), and
@@ -10,20 +10,11 @@ decoding error nor j q is. A fixed schedule does not need this: there the plain 
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentbandits.settings import AtLeast, InvalidValueError, Vector, Within, array, check_int, check_range
-from latentbandits_studies.theory._checks import AMOUNT, POSITIVE, PROBABILITY, means_matrix, probabilities
-
-
-class Split(NamedTuple):
-    """Regret in two parts: of the best rule that sees only a summary (App), and of the learner against it (Reg)."""
-
-    approximation: float
-    learning: float
+from latentbandits.settings import InvalidValueError, Vector, array
 
 
 def episode_bound(
@@ -61,28 +52,14 @@ def episode_bound(
     >>> episode_bound(costs=[0.5, 0.5], lengths=[3, 2], errors=[0.0, 0.25], drift=drift, delta_max=1.0, leftover=2)
     3.75
     """
-    charge, wrong = _amounts("costs", costs), probabilities("episode_bound", "errors", errors)
+    charge, wrong, moved = (np.asarray(values, float) for values in (costs, errors, drift))
     spans = array("episode_bound", "lengths", lengths, Vector(1, whole=True))
-    moved = probabilities("episode_bound", "drift", drift)
-    if not len(charge) == len(spans) == len(wrong):
-        sizes = (len(charge), len(spans), len(wrong))
-        raise InvalidValueError("episode_bound", "number of costs, lengths and errors", sizes, "three equal numbers")
-    longest = int(spans.max(initial=1))
-    if (spans < 1).any() or longest > len(moved) + 1:
+    if (spans < 1).any() or int(spans.max(initial=1)) > len(moved) + 1:
         allowed = f"integers from 1 to {len(moved) + 1}, one more than the numbers in drift"
         raise InvalidValueError("episode_bound", "lengths", spans.tolist(), allowed)
-    top = check_range("episode_bound", "delta_max", delta_max, AMOUNT)
-    spare = check_range("episode_bound", "leftover", leftover, AMOUNT)
     summed = np.concatenate([[0.0], np.cumsum(moved)])
     reuse = (wrong * (spans - 1) + summed[spans - 1]).sum()
-    return float(charge.sum() + top * (reuse + spare))
-
-
-def _amounts(field: str, values: ArrayLike) -> np.ndarray:
-    made = array("episode_bound", field, values, Vector(1))
-    if (made < 0).any():
-        raise InvalidValueError("episode_bound", field, made.tolist(), "numbers at least 0")
-    return made
+    return float(charge.sum() + delta_max * (reuse + leftover))
 
 
 def periodic_bound(
@@ -117,16 +94,8 @@ def periodic_bound(
     >>> round(periodic_bound(tau=5, probe_cost=0.5, delta_max=1.0, q=0.125, horizon=100), 9)
     0.405
     """
-    tau = check_range("periodic_bound", "tau", tau, AtLeast(1))
-    cost, top, rate = _prices("periodic_bound", probe_cost, delta_max, q)
-    wrong = check_range("periodic_bound", "error", error, PROBABILITY)
-    ends = 0.0 if horizon is None else (cost + tau * top) / check_int("periodic_bound", "horizon", horizon, least=1)
-    return cost / tau + top * (rate * (tau - 1) / 2 + wrong) + ends
-
-
-def _prices(owner: str, probe_cost: float, delta_max: float, q: float) -> tuple[float, float, float]:
-    cost, top = check_range(owner, "probe_cost", probe_cost, AMOUNT), check_range(owner, "delta_max", delta_max, AMOUNT)
-    return cost, top, check_range(owner, "q", q, PROBABILITY)
+    ends = 0.0 if horizon is None else (probe_cost + tau * delta_max) / horizon
+    return probe_cost / tau + delta_max * (q * (tau - 1) / 2 + error) + ends
 
 
 def best_interval(probe_cost: float, delta_max: float, q: float) -> float:
@@ -141,8 +110,7 @@ def best_interval(probe_cost: float, delta_max: float, q: float) -> float:
     >>> best_interval(probe_cost=0.5, delta_max=1.0, q=0.01)
     10.0
     """
-    cost, top, rate = _prices("best_interval", probe_cost, delta_max, q)
-    return math.inf if top * rate == 0 else math.sqrt(2 * cost / (top * rate))
+    return math.inf if delta_max * q == 0 else math.sqrt(2 * probe_cost / (delta_max * q))
 
 
 def paper_interval(probe_cost: float, delta_max: float, q: float) -> float:
@@ -159,8 +127,7 @@ def paper_interval(probe_cost: float, delta_max: float, q: float) -> float:
     >>> round(best_interval(0.25, 1.0, 0.01) / paper_interval(0.25, 1.0, 0.01), 6)
     1.414214
     """
-    cost, top, rate = _prices("paper_interval", probe_cost, delta_max, q)
-    return math.inf if top * rate == 0 else math.sqrt(cost / (top * rate))
+    return math.inf if delta_max * q == 0 else math.sqrt(probe_cost / (delta_max * q))
 
 
 def age_cap(hazard_rate: float, threshold: float) -> int:
@@ -179,40 +146,7 @@ def age_cap(hazard_rate: float, threshold: float) -> int:
     >>> age_cap(hazard_rate=0.1, threshold=0.5)
     7
     """
-    return _age_cap("age_cap", hazard_rate, threshold)
-
-
-def _age_cap(owner: str, hazard_rate: float, threshold: float) -> int:
-    rate = check_range(owner, "hazard_rate", hazard_rate, POSITIVE)
-    level = check_range(owner, "threshold", threshold, Within(0, math.nextafter(1, 0)))
-    return math.ceil(-math.log1p(-level) / rate)
-
-
-def reuse_cap(hazard_rate: float, threshold: float, minimum_gap: int = 1, window: int = 1) -> int:
-    """Return the length that no episode exceeds under the staleness gate (H), one more than the rounds of reuse.
-
-    It is H_rnd = max(tau_min, H_h) for a probe of one round and H_seq = H_rnd + m - 1 for a window of m rounds. The
-    latter is generous: where age counts from the first round of a probe, as the paper says, at most H_rnd - m rounds
-    reuse it.
-
-    Parameters
-    ----------
-    hazard_rate, threshold : float
-        As in `age_cap`.
-    minimum_gap : int
-        Rounds from one probe to the next, at least (tau_min).
-    window : int
-        Rounds that a probe takes (m).
-
-    Examples
-    --------
-    >>> from latentbandits_studies.theory import reuse_cap
-    >>> reuse_cap(0.1, 0.5, minimum_gap=2), reuse_cap(0.1, 0.5, minimum_gap=2, window=2)
-    (7, 8)
-    """
-    gap = check_int("reuse_cap", "minimum_gap", minimum_gap, least=1)
-    longest = max(gap, _age_cap("reuse_cap", hazard_rate, threshold))
-    return longest + check_int("reuse_cap", "window", window, least=1) - 1
+    return math.ceil(-math.log1p(-threshold) / hazard_rate)
 
 
 def hazard_bound(
@@ -234,7 +168,7 @@ def hazard_bound(
     Parameters
     ----------
     cap : int
-        The length that no episode exceeds (H), see `reuse_cap`.
+        The length that no episode exceeds (H): the larger of `age_cap` and the minimum gap.
     probe_rate : float
         Expected probes per round (rho_T).
     probe_cost : float
@@ -250,30 +184,18 @@ def hazard_bound(
 
     Examples
     --------
-    >>> from latentbandits_studies.theory import drift_bound, hazard_bound, reuse_cap
-    >>> cap = reuse_cap(hazard_rate=0.1, threshold=0.5, minimum_gap=2)
+    >>> from latentbandits_studies.theory import age_cap, drift_bound, hazard_bound
+    >>> cap = max(2, age_cap(hazard_rate=0.1, threshold=0.5))
     >>> drift = [drift_bound(lag, q=0.01) for lag in range(1, cap)]
     >>> round(hazard_bound(cap, probe_rate=1 / cap, probe_cost=0.25, delta_max=1.0, drift=drift), 6)
     0.095714
     """
-    longest = check_int("hazard_bound", "cap", cap, least=1)
-    moved = probabilities("hazard_bound", "drift", drift)
-    if len(moved) < longest - 1:
+    moved = np.asarray(drift, float)
+    if len(moved) < cap - 1:
         raise InvalidValueError(
-            "hazard_bound", "drift", moved.tolist(), f"at least {longest - 1} numbers, one per round of reuse"
+            "hazard_bound", "drift", moved.tolist(), f"at least {cap - 1} numbers, one per round of reuse"
         )
-    rate, cost, top, wrong, spare = _rates("hazard_bound", probe_rate, probe_cost, delta_max, error, leftover_rate)
-    return cost * rate + top * (wrong + float(moved[: longest - 1].max(initial=0.0)) + spare)
-
-
-def _rates(
-    owner: str, probe_rate: float, probe_cost: float, delta_max: float, error: float, leftover_rate: float
-) -> tuple[float, float, float, float, float]:
-    rate = check_range(owner, "probe_rate", probe_rate, PROBABILITY)
-    cost = check_range(owner, "probe_cost", probe_cost, AMOUNT)
-    top = check_range(owner, "delta_max", delta_max, AMOUNT)
-    wrong = check_range(owner, "error", error, PROBABILITY)
-    return rate, cost, top, wrong, check_range(owner, "leftover_rate", leftover_rate, PROBABILITY)
+    return probe_cost * probe_rate + delta_max * (error + float(moved[: cap - 1].max(initial=0.0)) + leftover_rate)
 
 
 def adaptive_bound(
@@ -313,62 +235,5 @@ def adaptive_bound(
     >>> adaptive_bound(q=0.0, **numbers), hazard_bound(drift=[0.0] * 7, **numbers)
     (0.34375, 0.25)
     """
-    longest = check_int("adaptive_bound", "cap", cap, least=1)
-    rate, cost, top, wrong, spare = _rates("adaptive_bound", probe_rate, probe_cost, delta_max, error, leftover_rate)
-    moves = check_range("adaptive_bound", "q", q, PROBABILITY)
-    lost = rate * (longest - 1) * wrong + min(rate * longest / 2, 1.0) * (longest - 1) * moves
-    return cost * rate + top * (min(1.0, lost) + spare)
-
-
-def approximation_bound(delta_max: float, errors: ArrayLike) -> float:
-    """Return Delta_max sum_t e_t, the bound on the expected regret of the best rule that sees only a summary (App).
-
-    Parameters
-    ----------
-    delta_max : float
-        The most that a round can cost (Delta_max).
-    errors : array (rounds,)
-        Probability that the summary of each round names a wrong state (e_t), by any decoder.
-
-    Examples
-    --------
-    >>> from latentbandits_studies.theory import approximation_bound
-    >>> approximation_bound(0.5, [1.0, 0.25, 0.25])
-    0.75
-    """
-    wrong = probabilities("approximation_bound", "errors", errors)
-    return check_range("approximation_bound", "delta_max", delta_max, AMOUNT) * float(wrong.sum())
-
-
-def decompose(means_per_round: ArrayLike, best_rule_arms: ArrayLike, played_arms: ArrayLike) -> Split:
-    """Split the regret of a run exactly: that of the best rule on a summary (App), and the learner's against it (Reg).
-
-    The first part is never negative; the second is where a learner does better than the rule.
-
-    Parameters
-    ----------
-    means_per_round : array (rounds, arms)
-        Mean rewards of every round.
-    best_rule_arms : array (rounds,)
-        The arm of the best rule.
-    played_arms : array (rounds,)
-        The arm that was played.
-
-    Examples
-    --------
-    >>> from latentbandits_studies.theory import decompose
-    >>> decompose([[1.0, 0.5], [0.0, 1.0], [0.0, 1.0]], best_rule_arms=[0, 0, 1], played_arms=[1, 1, 1])
-    Split(approximation=1.0, learning=-0.5)
-    """
-    matrix = means_matrix("decompose", means_per_round)
-    rule = matrix[np.arange(len(matrix)), _arms("best_rule_arms", best_rule_arms, matrix)]
-    played = matrix[np.arange(len(matrix)), _arms("played_arms", played_arms, matrix)]
-    return Split(float((matrix.max(axis=1) - rule).sum()), float((rule - played).sum()))
-
-
-def _arms(field: str, arms: ArrayLike, matrix: np.ndarray) -> np.ndarray:
-    made = array("decompose", field, arms, Vector(1, whole=True))
-    rounds, count = matrix.shape
-    if made.shape != (rounds,) or (made < 0).any() or (made >= count).any():
-        raise InvalidValueError("decompose", field, made.tolist(), f"{rounds} arms, each from 0 to {count - 1}")
-    return made
+    lost = probe_rate * (cap - 1) * error + min(probe_rate * cap / 2, 1.0) * (cap - 1) * q
+    return probe_cost * probe_rate + delta_max * (min(1.0, lost) + leftover_rate)

@@ -1,8 +1,6 @@
 """All datasets, all policies that are given nothing, all sizes."""
 
-import hashlib
-from dataclasses import InitVar, dataclass
-from functools import cache
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,39 +12,11 @@ from latentbandits.protocols import Contestant, Oracle, Policy, Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import believe_one
 from latentbandits.specs import fair, policy
+from latentbandits.worlds.recorded import Replay
 from latentbandits_studies.data import load, names
 from latentbandits_studies.experiments.case import Case
 
 LEVELS = 64  # believed rewards are rounded to this many
-
-
-@dataclass(frozen=True)
-class Replay:
-    """A recorded world that is described by the name and the digest of its rewards, not by all of them."""
-
-    name: str
-    recorded: InitVar[Any]
-    digest: str = ""
-
-    def __post_init__(self, recorded: Any) -> None:
-        """Take the digest of the rewards."""
-        object.__setattr__(self, "_recorded", recorded)
-        object.__setattr__(self, "digest", hashlib.sha256(recorded.rewards.tobytes()).hexdigest()[:24])
-
-    @property
-    def arms(self) -> int:
-        """Number of arms."""
-        return int(self._recorded.arms)  # type: ignore[attr-defined]
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds recorded."""
-        return int(self._recorded.rounds)  # type: ignore[attr-defined]
-
-    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
-        """Return the first rounds of the record; see `latentbandits.protocols.World`."""
-        found: Realisation = self._recorded.realise(horizon, groups, seed, draw, repeat)  # type: ignore[attr-defined]
-        return found
 
 
 @dataclass(frozen=True)
@@ -122,12 +92,6 @@ def contestants(name: str, quick: bool = False) -> dict[str, Contestant]:
     return {spec: one for spec, one in made.items() if one.groups == 1}
 
 
-@cache
-def replay(name: str) -> Replay:
-    """Return a dataset as a world."""
-    return Replay(name, load(name).world)
-
-
 def rounds(name: str, quick: bool) -> int:
     """Return how many rounds of a dataset are played."""
     return min(QUICK_ROUNDS, len(load(name).rewards)) if quick else len(load(name).rewards)
@@ -150,12 +114,19 @@ def cases(quick: bool) -> list[Case]:
     """Return one case per dataset, and one more for beliefs where the weather is known."""
     seeds = QUICK_SEEDS if quick else SEEDS
     made = [
-        Case(name, replay(name), contestants(name, quick), rounds(name, quick), seeds, bins=len(edges(name, quick)) - 1)
+        Case(
+            name,
+            load(name).world,
+            contestants(name, quick),
+            rounds(name, quick),
+            seeds,
+            bins=len(edges(name, quick)) - 1,
+        )
         for name in names()
     ]
     for name in with_weather()[: 1 if quick else None]:
         base = policy(LIBRARY, arms=load(name).rewards.shape[1])
         runs = {f"{LIBRARY}|run {run}": Believed(base, run) for run in range(QUICK_SEEDS if quick else BELIEFS)}
         played = rounds(name, quick)
-        made.append(Case(name + ALONE, Ruler(replay(name)), runs, played, 1, bins=played))
+        made.append(Case(name + ALONE, Ruler(load(name).world), runs, played, 1, bins=played))
     return made

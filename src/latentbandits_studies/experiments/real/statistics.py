@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 RESAMPLES = 2_000
 
@@ -113,12 +114,8 @@ def shift_test(one: np.ndarray, other: np.ndarray, least: int) -> Shifted:
 
 def _ranks(values: np.ndarray) -> np.ndarray:
     """Return centred ranks, equal values their mean rank; NaN stays."""
-    known = ~np.isnan(values)
-    _, place, count = np.unique(values[known], return_inverse=True, return_counts=True)
-    middle = np.cumsum(count) - (count + 1) / 2
-    found = np.full(len(values), np.nan)
-    found[known] = middle[place] - middle[place].mean()
-    return found
+    ranks: np.ndarray = rankdata(values, nan_policy="omit")
+    return ranks - np.nanmean(ranks)
 
 
 def _correlations(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ import pandas as pd
 from latentbandits.policies.groups import LIBRARY, LIMIT, ORACLES, PEERS, TWO_GROUP
 from latentbandits.presentation.numbers import figure
 from latentbandits.simulation.results import interval, ratio
-from latentbandits_studies.experiments import table2
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED, Claim, compared, near
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, LIBRARY_TWO, rows
@@ -24,6 +23,7 @@ from latentbandits_studies.experiments.state_library.settings import (
     short,
     title,
 )
+from latentbandits_studies.experiments.table2 import settings as table2
 
 SAME = 0.01  # share by which regret may differ between two groups
 

@@ -14,9 +14,9 @@ from latentbandits.settings import InvalidValueError
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.seasons import Seasons
-from latentbandits_studies.experiments import table2
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.paper.worlds import MATRICES, TITLES, rows
+from latentbandits_studies.experiments.table2 import settings as table2
 
 
 @dataclass(frozen=True)

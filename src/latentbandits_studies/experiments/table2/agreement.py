@@ -133,7 +133,7 @@ def targets(results: pd.DataFrame) -> list[Claim]:
             "182 cells",
             f"{(off < 0.15).mean():.0%} within 15 %, {(off < 0.25).mean():.0%} within 25 %, furthest {off.max():.0%}",
             HOLDS if (off < 0.15).mean() >= 0.9 and off.max() < 0.35 else FAILS,
-            "in-sample: the settings were fitted to this table; `latentbandits reproduce fit` fits half of the rows, reports on the others",
+            "in-sample: the settings were fitted to this table; `python -m benchmarks.fit` fits half of the rows, reports on the others",
             TARGET,
         ),
         Claim(

@@ -11,6 +11,7 @@ from latentbandits.presentation.palette import label
 from latentbandits.protocols import Contestant
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import Contestants, as_policies, labelled
+from latentbandits.simulation.runs import Runner
 from latentbandits_studies.experiments.case import OWN, Case
 from latentbandits_studies.experiments.paper.worlds import (
     ADDED_REPEATS,
@@ -69,16 +70,17 @@ def _cases(quick: bool, named: Mapping[str, Contestant | str]) -> list[Case]:
     return [*cases(quick), *own]
 
 
-def own_policies(results: pd.DataFrame) -> list[str]:
-    """Return the labels of the policies of one's own among the rows of all runs."""
-    return list(dict.fromkeys(results.loc[results["case"].str.endswith(OWN), "policy"]))
-
-
-def own_text(results: pd.DataFrame, groups: dict[str, int]) -> str:
+def own_text(results: pd.DataFrame, played: Sequence[Case]) -> str:
     """Return a table for every policy of one's own: a line per environment, with what the paper and our own runs have there."""
     cells = summary(results).set_index(["row", "policy"])
+    groups = {
+        own: Runner(policy).groups
+        for case in played
+        if case.name.endswith(OWN)
+        for own, policy in case.policies.items()
+    }
     parts = []
-    for own in own_policies(results):
+    for own in groups:
         lines = [
             _line(cells, row, own, (*TWO_GROUP, *SINGLE_GROUP) if groups[own] > 1 else SINGLE_GROUP) for row in rows()
         ]

@@ -26,34 +26,7 @@ from latentbandits_studies.experiments.claims import (
     per_draw,
 )
 from latentbandits_studies.experiments.registry import Experiment
-from latentbandits_studies.experiments.theory.bounds import (
-    CAPS,
-    DECODED_HORIZON,
-    DECODED_MEANS,
-    DECODED_NOISE,
-    DECODED_NOISES,
-    DECODED_TAU,
-    DECODED_TAUS,
-    DECODING,
-    DRAWS,
-    DUD,
-    FIVE,
-    GROUPS,
-    HORIZON,
-    HORIZONS,
-    INTERVALS,
-    KEPT,
-    MATCHED,
-    SURPRISE,
-    TWO,
-    decoded_world,
-    decoding,
-    kept_error,
-    matched_alpha,
-    optimum,
-    points,
-    quantile,
-)
+from latentbandits_studies.experiments.theory import bounds
 from latentbandits_studies.experiments.theory.figures import FIGURES
 
 SUMMARY = (
@@ -70,38 +43,48 @@ SUMMARIES = {
 def cases(quick: bool) -> list[Case]:
     """Return schedules with both kinds of probes, the counter-example, the matched learner and the decoded schedule."""
     draws, made = 8 if quick else 64, []
-    for name, groups in GROUPS.items():
-        policies: dict[str, Contestant] = {f"tau|{tau}": ProbeCommit(2, groups, tau) for tau in INTERVALS}
-        policies |= {f"surprise|{tau}": ProbeCommit(2, groups, tau, SURPRISE) for tau in INTERVALS}
-        made.append(Case(name, TWO, policies | {LIMIT: policy(LIMIT, groups=groups)}, HORIZON, draws))
-    policies = {f"tau|{cap}": ProbeCommit(3, 3, cap) for cap in CAPS}
+    for name, groups in bounds.GROUPS.items():
+        policies: dict[str, Contestant] = {f"tau|{tau}": ProbeCommit(2, groups, tau) for tau in bounds.INTERVALS}
+        policies |= {f"surprise|{tau}": ProbeCommit(2, groups, tau, bounds.SURPRISE) for tau in bounds.INTERVALS}
+        made.append(Case(name, bounds.TWO, policies | {LIMIT: policy(LIMIT, groups=groups)}, bounds.HORIZON, draws))
+    policies = {f"tau|{cap}": ProbeCommit(3, 3, cap) for cap in bounds.CAPS}
     made.append(
-        Case(KEPT, DUD, policies | {f"surprise|{cap}": ProbeCommit(3, 3, cap, 0.5) for cap in CAPS}, HORIZON, draws)
+        Case(
+            bounds.KEPT,
+            bounds.DUD,
+            policies | {f"surprise|{cap}": ProbeCommit(3, 3, cap, 0.5) for cap in bounds.CAPS},
+            bounds.HORIZON,
+            draws,
+        )
     )
-    for rounds in HORIZONS:
-        alpha = matched_alpha(rounds)
+    for rounds in bounds.HORIZONS:
+        alpha = bounds.matched_alpha(rounds)
         learners = {
-            name: TraceLearner(MATCHED.arms, lag="none", covariates=MATCHED.states, exploration=share * alpha)
+            name: TraceLearner(
+                bounds.MATCHED.arms, lag="none", covariates=bounds.MATCHED.states, exploration=share * alpha
+            )
             for name, share in (("least", 1.0), ("quarter", 0.25))
         }
-        made.append(Case(f"matched|{rounds}", MATCHED, learners, rounds, draws))
-    prints = DECODED_MEANS[:, list(DECODING)]
-    for noise in DECODED_NOISES:
-        taus = DECODED_TAUS if noise == DECODED_NOISE else (DECODED_TAU,)
-        schedules = {f"tau|{tau}": DecodeCommit(4, 4, tau, prints, DECODING) for tau in taus}
-        made.append(Case(f"decoded|{noise:g}", decoded_world(noise), schedules, DECODED_HORIZON, 10 * draws))
+        made.append(Case(f"matched|{rounds}", bounds.MATCHED, learners, rounds, draws))
+    prints = bounds.DECODED_MEANS[:, list(bounds.DECODING)]
+    for noise in bounds.DECODED_NOISES:
+        taus = bounds.DECODED_TAUS if noise == bounds.DECODED_NOISE else (bounds.DECODED_TAU,)
+        schedules = {f"tau|{tau}": DecodeCommit(4, 4, tau, prints, bounds.DECODING) for tau in taus}
+        made.append(
+            Case(f"decoded|{noise:g}", bounds.decoded_world(noise), schedules, bounds.DECODED_HORIZON, 10 * draws)
+        )
     return made
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge whether every bound holds in every point, how tight it is, and whether the best interval is where it should be."""
-    table = points(results)
+    table = bounds.points(results)
     return [
         *_proved(table),
         _as_stated(table),
         _reuse(results),
         *_intervals(results),
-        *decoding_claims(decoding()),
+        *decoding_claims(bounds.decoding()),
         *_own(table),
     ]
 
@@ -124,7 +107,7 @@ def _proved(table: pd.DataFrame) -> Iterator[Claim]:
         ),
     }
     for name, (claim, text) in texts.items():
-        part = table[(table["bound_of"] == name) & (table["case"] != KEPT)]
+        part = table[(table["bound_of"] == name) & (table["case"] != bounds.KEPT)]
         why = ""
         if name == "hazard":
             fixed, early = (_tightness(part[part["kind"] == kind]).partition("; ")[2] for kind in ("tau", "surprise"))
@@ -134,7 +117,7 @@ def _proved(table: pd.DataFrame) -> Iterator[Claim]:
 
 def _as_stated(table: pd.DataFrame) -> Claim:
     """Judge the corollary as it stands, where the schedule keeps wrong probes longer than right ones."""
-    here = table[(table["bound_of"] == "hazard") & (table["case"] == KEPT)]
+    here = table[(table["bound_of"] == "hazard") & (table["case"] == bounds.KEPT)]
     part, fixed = here[here["kind"] == "surprise"], here[here["kind"] == "tau"]
     worst = part.loc[(part["regret"] / part["bound"]).idxmax()]
     return Claim(
@@ -144,8 +127,8 @@ def _as_stated(table: pd.DataFrame) -> Claim:
         f"age cap {worst['x']:.0f}: regret {worst['regret']:.3f} ({worst['low']:.3f} to {worst['high']:.3f}) per round, bound "
         f"{worst['bound']:.3f}; above the bound at {(part['word'] == ABOVE).sum()} of {len(part)} age caps",
         all_of(part["word"]),
-        f"probes err with probability {kept_error():.3f}, but wrong ones surprise less and are kept longer; its proof needs the error "
-        f"given all that was seen, as Theorem 1 asks; fixed schedules there: {_tightness(fixed)}",
+        f"probes err with probability {bounds.kept_error():.3f}, but wrong ones surprise less and are kept longer; its proof needs the "
+        f"error given all that was seen, as Theorem 1 asks; fixed schedules there: {_tightness(fixed)}",
         PAPER,
     )
 
@@ -153,16 +136,16 @@ def _as_stated(table: pd.DataFrame) -> Claim:
 def _reuse(results: pd.DataFrame) -> Claim:
     """Judge the cap on reuse by fixed schedules, where all episodes are equally long."""
     spare = []
-    for name, groups in GROUPS.items():
-        for tau in INTERVALS:
+    for name, groups in bounds.GROUPS.items():
+        for tau in bounds.INTERVALS:
             label = f"tau|{tau}"
-            rounds = HORIZON - per_draw(results, name, label, "probe_rounds").mean()
+            rounds = bounds.HORIZON - per_draw(results, name, label, "probe_rounds").mean()
             longest = np.ceil(
                 rounds / per_draw(results, name, label, "probes").mean()
             )  # the last episode may be cut short
             spare.append((name, tau + 2 // groups - 2 - longest))  # H - 1, with H = tau + m - 1
     held = all(left >= 0 for _, left in spare)
-    least = {name: min(left for other, left in spare if other == name) for name in GROUPS}
+    least = {name: min(left for other, left in spare if other == name) for name in bounds.GROUPS}
     return Claim(
         "theory/reuse-cap",
         "An age cap of H rounds lets a probe be reused in H - 1 rounds at most, one of m arms in turn in H + m - 2",
@@ -176,13 +159,13 @@ def _reuse(results: pd.DataFrame) -> Claim:
 
 def _intervals(results: pd.DataFrame) -> Iterator[Claim]:
     """Judge where the best interval is, by all that are tied with the best simulated one."""
-    minimum, paper = optimum()
-    means = {tau: per_draw(results, "randomized", f"tau|{tau}").mean() for tau in INTERVALS}
+    minimum, paper = bounds.optimum()
+    means = {tau: per_draw(results, "randomized", f"tau|{tau}").mean() for tau in bounds.INTERVALS}
     best = min(means, key=lambda tau: means[tau])
-    among = len(INTERVALS) - 1
+    among = len(bounds.INTERVALS) - 1
     likely = [
         tau
-        for tau in INTERVALS
+        for tau in bounds.INTERVALS
         if tau == best or order(results, "randomized", f"tau|{tau}", f"tau|{best}", among).word != ABOVE
     ]
     tied = [tau for tau in likely if tau != best]
@@ -196,7 +179,7 @@ def _intervals(results: pd.DataFrame) -> Iterator[Claim]:
         "the paper leaves the constant open; two is ours",
         PAPER,
     )
-    near, far = (min(INTERVALS, key=lambda tau: abs(tau - wanted)) for wanted in (minimum, paper))
+    near, far = (min(bounds.INTERVALS, key=lambda tau: abs(tau - wanted)) for wanted in (minimum, paper))
     found = order(results, "randomized", f"tau|{near}", f"tau|{far}")
     yield Claim(
         "theory/interval-constant",
@@ -212,17 +195,17 @@ def decoding_claims(table: pd.DataFrame) -> list[Claim]:
     """Judge the bounds on decoding errors, one claim per summary of the history."""
     claims = []
     for name, part in table.groupby("summary", sort=False):
-        reach = quantile(1 - 0.05 / len(part)) * part["spread"]
+        reach = bounds.quantile(1 - 0.05 / len(part)) * part["spread"]
         word = np.where(part["error"] + reach <= part["bound"], BELOW, TIED)
         word = np.where(part["error"] - reach > part["bound"], ABOVE, word)
         slack = (part["bound"] / part["error"])[part["error"] > 0]
         why = (
-            f"without an error in {DRAWS:,} draws at {(part['error'] == 0).sum()} points"
+            f"without an error in {bounds.DRAWS:,} draws at {(part['error'] == 0).sum()} points"
             if len(slack) < len(part)
             else ""
         )
         if name == "synchronous":
-            plain = [theory.synchronous_bound(FIVE.matrix(0, 0), sigma) for sigma in part["sigma"]]
+            plain = [theory.synchronous_bound(bounds.FIVE.matrix(0, 0), sigma) for sigma in part["sigma"]]
             broken = int((part["error"] - reach > plain).sum())
             why = f"{why}; with the plain noise instead of each group's (sqrt(2) times that) it breaks at {broken} of {len(part)}".lstrip(
                 "; "
@@ -250,7 +233,7 @@ def _own(table: pd.DataFrame) -> Iterator[Claim]:
         "derived",
         _tightness(part),
         all_of(part["word"]),
-        f"in the counter-example's world: {_tightness(part[part['case'] == KEPT])}",
+        f"in the counter-example's world: {_tightness(part[part['case'] == bounds.KEPT])}",
         TARGET,
     )
     matched = table[table["bound_of"] == "matched"]
@@ -266,7 +249,7 @@ def _own(table: pd.DataFrame) -> Iterator[Claim]:
         TARGET,
     )
     part = table[table["bound_of"] == "decoded"]
-    idle = part["bound"] >= theory.largest_gap(DECODED_MEANS)
+    idle = part["bound"] >= theory.largest_gap(bounds.DECODED_MEANS)
     useful = part[~idle]
     yield Claim(
         "theory/decoded-schedule",
@@ -285,7 +268,7 @@ EXPERIMENT = Experiment(
     SUMMARY,
     cases,
     score,
-    table=points,
+    table=bounds.points,
     place=120,
     figures=FIGURES,
 )

@@ -90,7 +90,7 @@ class SummaryLearner(PlainPolicy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits_studies.experiments.ladder.summaries import SummaryLearner
+    >>> from latentbandits_studies.policies.summaries import SummaryLearner
     >>> agent = lb.Agent(SummaryLearner(arms=2, lags=3), seed=1)
     >>> agent.tell(agent.ask(), 0.7)
     'accepted'
@@ -305,7 +305,7 @@ class BeliefLearner(PlainOracle):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits_studies.experiments.ladder.summaries import BeliefLearner
+    >>> from latentbandits_studies.policies.summaries import BeliefLearner
     >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, groups=1, seed=0, draw=0, repeat=0)
     >>> BeliefLearner(arms=2).informed(realisation).learner.covariates
     3

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from latentbandits.policies.oracles import Scripted
 from latentbandits.protocols import Contestant, Oracle, Policy, Realisation
@@ -28,11 +30,10 @@ from latentbandits_studies.experiments.claims import (
     per_draw,
     worst,
 )
-from latentbandits_studies.experiments.decomposition import split
-from latentbandits_studies.experiments.ladder.figures import FIGURES
-from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner
+from latentbandits_studies.experiments.decomposition import PAID, explain, split, split_bars
 from latentbandits_studies.experiments.once import once
-from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.plots import panels
+from latentbandits_studies.experiments.registry import Experiment, Illustration
 from latentbandits_studies.experiments.representation import (
     AGED,
     BOTH,
@@ -44,6 +45,7 @@ from latentbandits_studies.experiments.representation import (
     REMEMBERED,
     Representation,
 )
+from latentbandits_studies.policies.summaries import BeliefLearner, SummaryLearner
 
 
 class Price(Oracle):
@@ -142,11 +144,6 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
         for rung in RUNGS
     ]
     return pd.DataFrame(lines)
-
-
-def price(results: pd.DataFrame, case: str) -> float:
-    """Return what the probes of every rung that has them cost in a world."""
-    return mean(results, case, PRICE)
 
 
 def losses(results: pd.DataFrame, case: str, rung: str, term: str) -> np.ndarray:
@@ -270,6 +267,32 @@ def _lowest(results: pd.DataFrame, name: str, text: str, best: str, others: Sequ
     )
 
 
+def plot_rungs(results: pd.DataFrame) -> Figure:
+    """Plot App and Reg of every rung in four worlds: which term a richer summary lowers."""
+    lines, names = table(results), list(RUNGS)
+    rounds = QUICK_HORIZON if bool(results.get("quick", pd.Series([False])).iloc[0]) else HORIZON
+    places = np.arange(len(names)) + np.array([0.0] + [0.5] * (len(names) - 2) + [1.0])  # the references stand apart
+    figure, grid = panels(2, 2, (9.6, 6.0), sharey=True)
+    for axes, case in zip(grid, WORLDS, strict=True):
+        mine = lines[lines["case"] == case].reset_index(drop=True)
+        split_bars(axes, places, mine)
+        axes.plot((mine["app"] + mean(results, case, PRICE))[1:], places[1:], **PAID)  # the first rung has no probes
+        axes.set_title(case, fontsize=9)
+        axes.set_yticks(places, names, fontsize=8.5)
+    for axes in grid[2:]:
+        axes.set_xlabel(f"regret after {rounds:,} rounds")
+    paid = Line2D([], [], **PAID, label="App and the price of the probes")
+    explain(figure, bool((lines["reg"] < 0).any()), [paid])
+    return figure
+
+
+LADDER = Illustration(
+    "ladder",
+    "Which term each summary lowers: App, what the summary cannot tell, and Reg, what the learner loses; one "
+    "schedule, one ridge, one exploration. Diamonds: App and the price of the probes. Bars: 95 % intervals over "
+    "matrices.",
+    plot_rungs,
+)
 EXPERIMENT = Experiment(
     "ladder",
     SUMMARY,
@@ -279,5 +302,5 @@ EXPERIMENT = Experiment(
     table=table,
     ours=True,
     place=130,
-    figures=FIGURES,
+    figures=(LADDER,),
 )
