@@ -21,7 +21,7 @@ from latentbandits.protocols import (
 from latentbandits.random import stream
 from tests.twins import (
     INTERPRETED_LENGTHS,
-    SHORT_LENGTHS,
+    LENGTHS,
     TABLES,
     Settings,
     assert_compiles_alike,
@@ -121,14 +121,14 @@ TRACES = {**GRID, **CORNERS}
 
 
 @pytest.mark.parametrize("case", TRACES)
-@SHORT_LENGTHS
+@LENGTHS
 def test_trace_learner_plays_like_its_twin(case: str, rounds: int) -> None:
     settings, world = TRACES[case]
     assert_like_twin(lb.policies.TraceLearner(**settings), world, seed=len(case), rounds=rounds)
 
 
 @pytest.mark.parametrize("case", TRACES)
-@SHORT_LENGTHS
+@LENGTHS
 def test_trace_learner_with_arms_that_come_and_go_plays_like_its_twin(case: str, rounds: int) -> None:
     settings, world = TRACES[case]
     for table in TABLES:
