@@ -10,6 +10,7 @@ import pytest
 from latentbandits.compiled import background
 from latentbandits.files import locked
 from latentbandits.policies import bayes_planner
+from latentbandits_studies.experiments.registry import experiment
 from tests import postgres as server
 from tests.stores import Case
 
@@ -43,6 +44,14 @@ def make_hasty(patch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hasty_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     make_hasty(monkeypatch)
+
+
+@pytest.fixture
+def words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures out of a report: they take most of its time."""
+    monkeypatch.setattr(
+        "latentbandits_studies.report.page.experiment", lambda name: experiment(name)._replace(figures=())
+    )
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:

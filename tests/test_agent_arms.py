@@ -122,7 +122,7 @@ def test_a_new_arm_is_tried_and_old_decisions_still_count(name: str, tmp_path: P
         for one in (agent, other):
             one.tell(decision, [0.5] * len(decision.arms))
     assert snapshot(agent) == snapshot(other)
-    played = play(agent, 400)
+    played = play(agent, 150)
     assert play(other, len(played)) == played
     assert any("d" in arms for arms in played)
 

@@ -134,7 +134,7 @@ def narrowed(realisation: Realisation, arms: int) -> Realisation:
 # --- a new arm ---
 
 
-@pytest.mark.parametrize("table", ["", "stretches"])
+@pytest.mark.parametrize("table", [pytest.param("", marks=pytest.mark.slow), "stretches"])
 @pytest.mark.parametrize("name", GROWING)
 def test_a_new_arm_is_one_that_was_masked_until_then(name: str, table: str) -> None:
     """Decisions that are open when it comes are learned from later."""

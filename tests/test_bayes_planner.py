@@ -106,8 +106,14 @@ WORLDS: dict[str, tuple[Settings, int, bool]] = {
 }
 
 
+# Of which another one above has all that is special
+ALSO = ("a change every other round", "clicks", "two groups", "carryover", "five arms")
+
+
 @pytest.mark.compiled
-@pytest.mark.parametrize("case", WORLDS)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow) if case in ALSO else case for case in WORLDS]
+)
 def test_never_above_the_greedy_filter(case: str) -> None:
     """On the same runs; where the interval of the difference includes zero, neither is above."""
     settings, groups, pays = WORLDS[case]

@@ -34,12 +34,12 @@ def command(line: str, cache_at: Path, cwd: Path) -> "subprocess.CompletedProces
 
 @pytest.mark.compiled
 def test_compile_fills_the_cache_once(tmp_path: Path) -> None:
-    first = command("policies --compile random ucb1:exploration=1 --simulation", tmp_path, tmp_path)
+    first = command("policies --compile ucb1:exploration=1 --simulation", tmp_path, tmp_path)
     assert first.returncode == 0
     folder = next((tmp_path / "latentbandits-code").iterdir())
     assert re.match(rf"compiled in \d+ s; {re.escape(str(folder))} has", first.stdout)
-    assert first.stderr.startswith(f"compiling random, ucb1:exploration=1, once: it is kept in {folder}\n")
-    again = command("policies --compile random ucb1 --simulation", tmp_path, tmp_path)
+    assert first.stderr.startswith(f"compiling ucb1:exploration=1, once: it is kept in {folder}\n")
+    again = command("policies --compile ucb1 --simulation", tmp_path, tmp_path)
     assert again.returncode == 0
     assert again.stdout.startswith("everything was compiled before; ")
     assert again.stderr == ""

@@ -32,22 +32,28 @@ def run(script: str, home: Path, *, cache: Path) -> str:
     return done.stdout.strip()
 
 
-REGRET = """
+PLAYED = """
 import latentbandits as lb
 assert lb.__file__.startswith({home!r}), lb.__file__
-results = lb.simulate(lb.HiddenMarkov(), ["epsilon-greedy"], horizon=200, draws=2, repeats=1, workers=1)
+from latentbandits.agent import choose
 from latentbandits.compiled.backend import _dispatcher
-from latentbandits.simulation.loop import play
-hits = sum(_dispatcher(play, True).stats.cache_hits.values())
-print(results.regret.sum(), hits)
+agent = lb.Agent("epsilon-greedy", seed=1, compiled=True)
 """
+ROUNDS = """
+arms = []
+for _ in range(200):
+    arms.append(agent.ask())
+    agent.tell(arms[-1], float(arms[-1].arm))
+arms = "".join(str(decision.arm) for decision in arms)
+"""
+PLAYED += ROUNDS + "print(arms, sum(_dispatcher(choose, True).stats.cache_hits.values()))"
 
 
 def test_the_cache_is_used_and_notices_an_edit(tmp_path: Path) -> None:
     """An edit of a policy, which numba's own cache would not see, changes what runs; without an edit nothing is recompiled."""
     home, cache = tmp_path / "home", tmp_path / "cache"
-    shutil.copytree(PACKAGE, home / "latentbandits", ignore=shutil.ignore_patterns("__pycache__"))
-    script = REGRET.format(home=str(home))
+    shutil.copytree(PACKAGE, home / "latentbandits")  # with its bytecode, which an edited file no longer has
+    script = PLAYED.format(home=str(home))
     first, hits = run(script, home, cache=cache).split()
     assert hits == "0"
     again, hits = run(script, home, cache=cache).split()
@@ -80,9 +86,11 @@ policy.write_text(policy.read_text().replace({old!r}, {new!r}))
 def test_an_edit_after_the_import_does_not_poison_the_cache(tmp_path: Path) -> None:
     """A process goes on with the code that it imported; what it compiles must not be kept as that of the edited file."""
     home, cache = tmp_path / "home", tmp_path / "cache"
-    shutil.copytree(PACKAGE, home / "latentbandits", ignore=shutil.ignore_patterns("__pycache__"))
-    script = REGRET.format(home=str(home))
-    before, _ = run(script, home, cache=tmp_path / "other").split()
+    shutil.copytree(PACKAGE, home / "latentbandits")  # with its bytecode, which an edited file no longer has
+    script = PLAYED.format(home=str(home))
+    known: dict[str, Any] = {"agent": lb.Agent("epsilon-greedy", seed=1)}
+    exec(ROUNDS, known)
+    before = known["arms"]
     edit = EDITED.format(old="self.epsilon, random", new="5 * self.epsilon, random")
     assert run(edit + script, home, cache=cache).split()[0] == before
     after, hits = run(script, home, cache=cache).split()

@@ -140,7 +140,8 @@ def command(out: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-c", run, "reproduce", *arguments, "--quick", "--out", str(out)]
 
 
-def test_a_killed_run_is_taken_up_again(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("words_alone")
+def test_a_killed_run_is_taken_up_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """kill -9 in the middle: the next call computes only what is missing and ends with the same results."""
     runs, cases = tmp_path / "results" / "runs", experiment(NAME).cases(True)
     with subprocess.Popen(command(tmp_path, NAME), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
@@ -152,8 +153,8 @@ def test_a_killed_run_is_taken_up_again(tmp_path: Path) -> None:
     found = [label not in kept.missing(case) for case in cases for label in case.policies]
     assert any(found)
     assert not all(found)
-    outcome = subprocess.run(command(tmp_path, NAME), check=True, capture_output=True, text=True).stdout
-    assert re.search(rf"^{NAME}: .* {sum(found)} of {len(found)} cells found in", outcome)
+    assert cli.main(["reproduce", NAME, "--quick", "--out", str(tmp_path)]) == 0
+    assert re.search(rf"^{NAME}: .* {sum(found)} of {len(found)} cells found in", capsys.readouterr().out)
     check_golden(pd.read_parquet(tmp_path / "results" / f"{NAME}.parquet"))
 
 

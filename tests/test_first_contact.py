@@ -88,7 +88,7 @@ def test_quickstart_asks_and_leaves_a_problem_a_page_and_a_program_that_decides(
         "300",
         "none",
         "50 to 100",
-        "2",
+        "0",
     ]  # two that do not fit are asked again
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers)))
     options = ["--runs", "8", "--policies", "ucb1", "ts", "--out", str(tmp_path / "made")]
@@ -97,7 +97,7 @@ def test_quickstart_asks_and_leaves_a_problem_a_page_and_a_program_that_decides(
     assert said.err.count("does not fit, it must be") == 2
     assert "decide.py" in said.out
     problem = tomllib.loads((tmp_path / "made/problem.toml").read_text())
-    expected = {"rewards": "gaussian", "means": "0 to 1", "horizon": 300, "dwell": "50 to 100", "delay": 2}
+    expected = {"rewards": "gaussian", "means": "0 to 1", "horizon": 300, "dwell": "50 to 100"}
     assert problem == {"arms": 2, **expected}
     assert (tmp_path / "made/advice.html").read_text().startswith("<!doctype html>")
 
@@ -124,3 +124,4 @@ def test_the_defaults_of_the_quickstart_are_answers() -> None:
     found = {one.word: one.answer(one.default) for one in quickstart.QUESTIONS}
     assert found["arms"] == ["a", "b", "c"]
     assert found["dwell"] is None
+    assert next(one for one in quickstart.QUESTIONS if one.word == "delay").answer("2") == 2

@@ -71,16 +71,17 @@ BY_HAND = {"particles.svg"}
 COMMAND = re.compile(r"^\$ latentbandits (trace .+) --out docs/policies/([\w-]+\.svg)\n.+?: (.+)$", re.MULTILINE)
 
 
+@pytest.mark.parametrize("suffix", ["csv", pytest.param("svg", marks=pytest.mark.slow)])  # plotting takes longest
 @pytest.mark.parametrize("page", sorted({page.name for page in index().values()}))
 def test_figures_are_what_the_named_commands_write(
-    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    page: str, suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (PAGES / page).read_text()
     commands = COMMAND.findall(text)
     shown = [picture for picture in re.findall(r"!\[.+\]\((.+)\)", text) if picture not in BY_HAND]
     assert shown == [picture for _, picture, _ in commands]
     for command, picture, said in commands:
-        assert cli.main([*command.split(), "--out", str(tmp_path / picture)]) == 0
+        assert cli.main([*command.split(), "--out", str(tmp_path / f"run.{suffix}")]) == 0
         assert f": {said} Next: " in capsys.readouterr().out
         assert (PAGES / picture).stat().st_size < 150_000
 

@@ -24,11 +24,12 @@ from latentbandits_studies.report.page import write_report
 from tests.conftest import made_once, make_hasty
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# Figures of these are plotted in their own tests, from tables made by hand, so that only the slow tests have them on the page
-ELSEWHERE = ("decomposition", "ladder", "real", "state-library", "theory")
+# Figures of these are plotted in their own tests, from tables made by hand or from a short run (test_own.py), so that only the slow
+# tests have them on the page
+ELSEWHERE = ("decomposition", "ladder", "real", "state-library", "table2", "theory")
 SOME = tuple(name for name in ids() if name not in ELSEWHERE)
 QUICK = ("ablation", "many-arms")
-CHEAP = ("many-arms", "example", "timing", "stress")  # to plot
+CHEAP = ("many-arms", "timing")  # to plot
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--allow-file-access-from-files", "--virtual-time-budget=20000",
@@ -122,14 +123,6 @@ def test_every_experiment_has_a_figure_of_its_own_name() -> None:
     names = figures(ids())
     assert len(set(names)) == len(names)
     assert set(ids()) <= {*names, "table2"}
-
-
-@pytest.fixture
-def words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the figures out of a page: they take most of its time."""
-    monkeypatch.setattr(
-        "latentbandits_studies.report.page.experiment", lambda name: experiment(name)._replace(figures=())
-    )
 
 
 @pytest.mark.usefixtures("words_alone")

@@ -308,7 +308,7 @@ def test_memory_stays_small() -> None:
     """640 runs of 20,000 rounds: all realisations at once would take 1.2 GB; the whole process stays below 1 GB."""
     script = (
         "import latentbandits as lb;"
-        "lb.simulate(lb.HiddenMarkov(), ['random', 'ucb1', 'adarp-ucb']);"
+        "lb.simulate(lb.HiddenMarkov(), [lb.policy('random', groups=2)]);"
         # not ru_maxrss, which begins at the peak of the process that started this one
         "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )

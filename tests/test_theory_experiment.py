@@ -42,11 +42,13 @@ BOUNDS: Mapping[tuple[str, str, str, float], float] = {
 }
 
 
-def with_point(bound_of: str, case: str, kind: str, x: float, factor: float, spread: float = 0.0) -> pd.DataFrame:
-    """Return a table in which all regrets are low but one, which is some multiple of its bound, more or less."""
+def with_point(
+    bound_of: str, case: str, kind: str, x: float, factor: float, spread: float = 0.0, base: pd.DataFrame = LOW
+) -> pd.DataFrame:
+    """Return a table in which one regret is some multiple of its bound, more or less, and the others are those of `base`: all low."""
     bound = BOUNDS[bound_of, case, kind, x]
     label = kind if kind in ("least", "quarter") else f"{kind}|{x:g}"
-    changed = LOW.copy()
+    changed = base.copy()
     horizon = {"matched": int(x), "decoded": bounds.DECODED_HORIZON}.get(bound_of, bounds.HORIZON)
     here = (changed["case"] == case) & (changed["policy"] == label)
     assert here.sum() == RUNS
@@ -69,16 +71,20 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize("name", POINTS)
+@pytest.mark.parametrize("apart", [True, False], ids=["corrected", "others"])  # two bounds are on the same runs
 @pytest.mark.parametrize(
     ("factor", "spread", "verdict"),
     [(0.9, 0.01, HOLDS), (1.1, 0.01, FAILS), (1.001, 0.1, TIED), (0.999, 0.1, TIED), (0.9, 0.5, TIED)],
 )
-def test_a_bound_is_judged_by_intervals(name: str, factor: float, spread: float, verdict: str) -> None:
-    bound_of, case, schedule, x, kind = POINTS[name]
-    found = claim(with_point(bound_of, case, schedule, x, factor, spread), name)
-    assert found.verdict == verdict
-    assert found.kind == kind
+def test_a_bound_is_judged_by_intervals(apart: bool, factor: float, spread: float, verdict: str) -> None:
+    points = {name: point for name, point in POINTS.items() if (name == "hazard-corrected") == apart}
+    table = LOW
+    for bound_of, case, schedule, x, _ in points.values():
+        table = with_point(bound_of, case, schedule, x, factor, spread, table)
+    found = {one.id: one for one in theory.score(table)}
+    for name, point in points.items():
+        claim = found[f"theory/{name}"]
+        assert (claim.verdict, claim.kind) == (verdict, point[-1]), name
 
 
 def test_a_point_of_one_bound_is_none_of_another() -> None:

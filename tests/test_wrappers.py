@@ -193,7 +193,7 @@ def test_the_unit_does_not_matter(name: str, scale: float) -> None:
     policy = lb.policy(name, arms=3)
     realisation = lb.HiddenMarkov(arms=3, noise=0.1).realise(horizon=400, groups=1, seed=1, draw=0, repeat=0)
     other = realisation._replace(means=scale * realisation.means, rewards=scale * realisation.rewards)
-    one, two = (record_one(policy, each, stream(1), interpreted=True)[0] for each in (realisation, other))
+    one, two = (record_one(policy, each, stream(1))[0] for each in (realisation, other))
     np.testing.assert_array_equal(one, two)
 
 
