@@ -169,23 +169,20 @@ def state_table(log: Log, model: Model, samples: Model, means: np.ndarray) -> pd
     """Return a row per state and arm; `means` are the sampled means in the unit of rewards."""
     low, high = credible_interval(means)
     dwell_low, dwell_high = credible_interval(samples.dwell)
-    rows = [
-        {
-            "state": state,
-            "share": float(model.shares[state]),
-            "dwell": float(model.dwell[state]),
-            "dwell_low": float(dwell_low[state]),
-            "dwell_high": float(dwell_high[state]),
-            "arm": name,
-            "mean": float(model.means[state, arm]),
-            "low": float(low[state, arm]),
-            "high": float(high[state, arm]),
-            "tried": float(model.tried[state, arm]),
-        }
-        for state in range(model.num_states)
-        for arm, name in enumerate(log.arms)
-    ]
-    return pd.DataFrame(rows)
+    states, arms = model.means.shape
+    of_states = {
+        "state": np.arange(states),
+        "share": model.shares,
+        "dwell": model.dwell,
+        "dwell_low": dwell_low,
+        "dwell_high": dwell_high,
+    }
+    of_cells = {"mean": model.means, "low": low, "high": high, "tried": model.tried}
+    return pd.DataFrame(
+        {name: np.repeat(values, arms) for name, values in of_states.items()}
+        | {"arm": [*log.arms] * states}
+        | {name: values.ravel() for name, values in of_cells.items()}
+    )
 
 
 def arm_table(log: Log) -> pd.DataFrame:
