@@ -9,6 +9,7 @@ from latentbandits.logs.hmm import AUTOREGRESSIVE, Model
 from latentbandits.logs.series import Series
 from latentbandits.worlds.noise import standardised
 from tests.logged import as_log
+from tests.test_logs_fit import objectives
 
 MEANS = np.array([[0.2, 0.8, 0.5], [0.9, 0.3, 0.4]])
 
@@ -28,8 +29,8 @@ def begun(rows_of_log: Series) -> Model:
 
 
 def test_likelihood_never_falls_and_memory_is_found() -> None:
-    rows_of_log, history = series(2000), list[float]()
-    model = em.fit_em(rows_of_log, begun(rows_of_log), 60, 1e-3, history=history)
+    rows_of_log = series(2000)
+    history, model = objectives(rows_of_log, begun(rows_of_log), 60)
     assert np.diff(history).min() > -1e-6
     assert model.ar_coef == pytest.approx(0.7, abs=0.08)
     np.testing.assert_allclose(np.sort(model.means * rows_of_log.noise, axis=0), np.sort(MEANS, axis=0), atol=0.06)

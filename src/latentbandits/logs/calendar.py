@@ -86,7 +86,8 @@ def design_columns(
     """Return the columns of a calendar for times given as parts of a day and days of the week; a block goes from a part to another."""
     columns = []
     if hours == "block":
-        columns.append(_inside(part, *block))
+        begin, end = block  # which may go over midnight
+        columns.append(((part - begin) % PARTS < (end - begin) % PARTS).astype(float))
     if hours == "waves":
         angle = 2 * np.pi * (part + 0.5) / PARTS
         columns += [np.sin(angle), np.cos(angle), np.sin(2 * angle), np.cos(2 * angle)]
@@ -97,11 +98,6 @@ def design_columns(
     elif week == "weekdays":
         columns += [(weekday == day).astype(float) for day in range(1, 7)]
     return np.stack(columns, axis=1)
-
-
-def _inside(part: np.ndarray, begin: int, end: int) -> np.ndarray:
-    """Return 1 for the parts of a day inside a block, which may go over midnight, and 0 for others."""
-    return ((part - begin) % PARTS < (end - begin) % PARTS).astype(float)
 
 
 def best_block(count: int, used: np.ndarray, tried: np.ndarray, sums: np.ndarray, per_arm: bool) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Unpack
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from latentbandits.logs.em import Tick
 from latentbandits.logs.hmm import MIXTURE
 from latentbandits.logs.hypotheses import KINDS, fit_hypotheses
 from latentbandits.logs.hypothesis import Fit, Hypothesis
-from latentbandits.logs.log import Columns, Log
-from latentbandits.logs.posterior import arm_table, sample_models, state_table
+from latentbandits.logs.log import Log
+from latentbandits.logs.posterior import sample_models
 from latentbandits.logs.regimes import REGIMES, Regimes, is_brief, refit_autoregressive
 from latentbandits.logs.regression import fit_covariates
 from latentbandits.logs.series import OWNER, Series, check_log, list_flags
@@ -37,7 +37,7 @@ def diagnose(
     seed: int = 0,
     workers: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
-    **columns: Unpack[Columns],
+    **columns: Any,
 ) -> Diagnosis:
     """Return what a log says about hidden regimes: whether there are any, how many, what they pay, and how sure that is.
 
@@ -94,7 +94,6 @@ def diagnose(
     fit = None if regimes is None else regimes.model
     calendar = next((h.detail for h in hypotheses if isinstance(h.detail, Calendar)), None)
     diagnosis = Diagnosis(
-        arm_table(read),
         read,
         tuple(h._replace(detail=None) for h in hypotheses),
         conclude(hypotheses),
@@ -107,17 +106,8 @@ def diagnose(
         tuple(covariates),
         {},
         tuple(list_flags(read, noise, binary)),
-        seed,
     )
-    return dataclasses.replace(fill_table(diagnosis), worlds=fit_worlds(diagnosis, hypotheses))
-
-
-def fill_table(diagnosis: Diagnosis) -> Diagnosis:
-    """Return a diagnosis with a table of states and arms, if there are regimes; it has one of arms."""
-    if not diagnosis.regimes or diagnosis.model is None or diagnosis.samples is None:
-        return diagnosis
-    table = state_table(diagnosis.log, diagnosis.model, diagnosis.samples, diagnosis.means_sampled)
-    return dataclasses.replace(diagnosis, table=table)
+    return dataclasses.replace(diagnosis, worlds=fit_worlds(diagnosis, hypotheses))
 
 
 def _fit_to_the_end(

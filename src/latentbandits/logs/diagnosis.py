@@ -1,7 +1,7 @@
 """What a log says: the conclusion, the states, the timeline, and what follows from them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,7 +19,7 @@ from latentbandits.logs.conclusion import Conclusion, list_contenders
 from latentbandits.logs.hmm import BINARY, MIXTURE, Model
 from latentbandits.logs.hypothesis import Hypothesis
 from latentbandits.logs.log import Log
-from latentbandits.logs.posterior import credible_interval, gain
+from latentbandits.logs.posterior import arm_table, credible_interval, gain, state_table
 from latentbandits.logs.regimes import REGIMES
 from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
@@ -64,10 +64,10 @@ class Diagnosis(Result):
     covariates : what every column of context explains
     worlds : kind of hypothesis -> a world that is as the log was, by it
     flags : what a reader should know
-    seed : of the search
     comparison : policies on worlds that are as the log was, if they were compared along
     """
 
+    table: pd.DataFrame = field(init=False)
     log: Log
     hypotheses: tuple[Hypothesis, ...]
     conclusion: Conclusion
@@ -80,10 +80,15 @@ class Diagnosis(Result):
     covariates: tuple[Covariate, ...]
     worlds: Mapping[str, FittedWorld]
     flags: tuple[str, ...]
-    seed: int
     comparison: Comparison | None = None
     owner: ClassVar[str] = OWNER
     suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".npz")
+
+    def __post_init__(self) -> None:
+        table = arm_table(self.log)
+        if self.regimes and self.model is not None and self.samples is not None:
+            table = state_table(self.log, self.model, self.samples, self.means_sampled)
+        object.__setattr__(self, "table", table)
 
     @property
     def regimes(self) -> bool:

@@ -29,12 +29,10 @@ def fit_em(
     *,
     fixed_chain: bool = False,
     tick: Tick = no_tick,
-    history: list[float] | None = None,
 ) -> Model:
     """Return a model after a number of steps, fewer if the objective rises by less than `tolerance` nats; it holds its likelihood.
 
-    With `fixed_chain` the chain stays as it is. `tick` is called with the work of every pass; the objective before every step is appended
-    to a `history`.
+    With `fixed_chain` the chain stays as it is. `tick` is called with the work of every pass.
     """
     previous = -np.inf
     for step in range(steps + 1):
@@ -42,8 +40,6 @@ def fit_em(
         tick(series.rows * model.num_states)
         log_prior = emissions.log_prior(series, model) + hmm.log_prior(model.exit_prob, model.entry_prob, model.tied)
         model = model._replace(log_lik=expected.log_lik, objective=expected.log_lik + log_prior)
-        if history is not None:
-            history.append(model.objective)
         if step == steps or model.objective - previous < tolerance:
             break
         previous = model.objective
@@ -127,12 +123,7 @@ def bic_score(series: Series, model: Model) -> float:
 
 
 def select_num_states(
-    series: Series,
-    seed: int = 0,
-    tick: Tick = no_tick,
-    most: int = MOST_STATES,
-    rival: float = -np.inf,
-    ar_coef: float = 0.0,
+    series: Series, seed: int = 0, tick: Tick = no_tick, rival: float = -np.inf, ar_coef: float = 0.0
 ) -> list[Model]:
     """Return the best models with two, three and more states, until the score has fallen twice or will not reach a rival's any more.
 
@@ -142,7 +133,7 @@ def select_num_states(
     windows = [window_means(series, width) for width in WINDOWS if series.rows >= 20 * width]
     models: list[Model] = []
     best, worse = -np.inf, 0
-    for states in range(2, most + 1):
+    for states in range(2, MOST_STATES + 1):
         starts = [init_kmeans(series, window, states, random) for window in windows]
         smaller = models[-1] if models else init_model(series, series.centres[None, :], dwell=100.0)
         starts.append(init_split(series, smaller, random))

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self, TypedDict
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -23,17 +23,6 @@ from latentbandits.settings import InvalidValueError
 # A pause this many times as long as usual is a gap: as many rounds have gone by as fit into it
 PAUSE = 50.0
 MOST_BAD = 0.5
-
-
-class Columns(TypedDict, total=False):
-    """Which column is what, as `Log.read` takes them."""
-
-    arm: str | None
-    reward: str | None
-    time: str | None
-    subject: str | None
-    propensity: str | None
-    context: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from latentbandits.logs.log import Log
 from latentbandits.logs.series import Series
 
 STEP = 1e-3  # of a central difference, in units of a parameter's own deviation if nothing else were fitted
-COVERAGE, Z = 0.95, 1.959964
+Z = 1.959964
 # Intervals from the curvature are too narrow with many states, since some may be two, or two be one, and where states are hard to tell
 WIDER, FROM, UNSURE = 0.025, 3, 8.0
 
@@ -53,36 +53,37 @@ def _logit(share: np.ndarray) -> np.ndarray:
 def gradient(series: Series, model: Model, tick: Tick = no_tick) -> np.ndarray:
     """Return the derivative of likelihood and priors by every parameter, in the order of `to_vector`."""
     expected = e_step(series, model)
-    probs = expected.state_probs
     tick(series.rows * model.num_states)
     centres, widths = series.centres, emissions.PRIOR_SPREADS * series.spreads
     exit_prob = expected.jumps + hmm.PRIOR_JUMPS - (expected.visits + hmm.PRIOR_VISITS) * model.exit_prob
     entries = expected.entries + hmm.PRIOR_ENTRIES
     entry_prob = entries - model.entry_prob * entries.sum()
+    means, noise = _emission_gradient(series, model, expected.state_probs)
+    if model.family == BINARY:
+        means = means + emissions.PSEUDO_COUNT * (centres - model.means)
+    else:
+        means = means - (model.means - centres) / widths**2
+    return np.concatenate([means.ravel(), exit_prob, entry_prob, noise])
+
+
+def _emission_gradient(series: Series, model: Model, probs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the derivative of the likelihood by the means, an array (states, arms), and by the logarithm of the noise, as it is fitted."""
+    if model.family == AUTOREGRESSIVE:
+        return emissions.autoregressive_gradient(series, model, probs)
     if model.family == MIXTURE:
         rows, values, _ = fast(emissions.sum_component_moments)(series, probs, model.means, model.components)
         centre, precision = model.components[:, 1, None, None], 1 / model.components[:, 2, None, None] ** 2
-        gradient_of_means = (precision * (values - (centre + model.means) * rows)).sum(axis=0)
-        means = gradient_of_means - (model.means - centres) / widths**2
-        return np.concatenate([means.ravel(), exit_prob, entry_prob])
+        return (precision * (values - (centre + model.means) * rows)).sum(axis=0), np.zeros(0)
     if model.family == BINARY and len(series.logit_offset):
-        slopes = fast(emissions.sum_logit_moments)(series, probs, model.means)[1]
-        means = slopes + emissions.PSEUDO_COUNT * (centres - model.means)
-        return np.concatenate([means.ravel(), exit_prob, entry_prob])
-    if model.family == AUTOREGRESSIVE:
-        means, noise = emissions.autoregressive_gradient(series, model, probs)
-        means = means - (model.means - centres) / widths**2
-        return np.concatenate([means.ravel(), exit_prob, entry_prob, noise])
+        return fast(emissions.sum_logit_moments)(series, probs, model.means)[1], np.zeros(0)
     tried, sums, squares = fast(emissions.sum_moments)(series, probs)
     if model.family == BINARY:
-        means = sums - tried * model.means + emissions.PSEUDO_COUNT * (centres - model.means)
-        return np.concatenate([means.ravel(), exit_prob, entry_prob])
+        return sums - tried * model.means, np.zeros(0)
     precision = 1 / (model.noise * model.noise)[:, None]
-    means = (sums - tried * model.means) * precision - (model.means - centres) / widths**2
     squares_left = (squares - 2 * model.means * sums + model.means**2 * tried).sum(axis=1)
     noise = squares_left * precision[:, 0] - tried.sum(axis=1)
     noise = noise + precision[:, 0] - 1.0 if model.family == HETEROSCEDASTIC else np.array([noise.sum()])
-    return np.concatenate([means.ravel(), exit_prob, entry_prob, noise])
+    return (sums - tried * model.means) * precision, noise
 
 
 def covariance(series: Series, model: Model, tick: Tick = no_tick) -> np.ndarray:
@@ -113,20 +114,15 @@ def diagonal_information(series: Series, model: Model) -> np.ndarray:
     if model.family == BINARY:
         means = (tried + emissions.PSEUDO_COUNT) * model.means * (1 - model.means)
     else:
-        means = (
-            tried * (1 - abs(model.ar_coef)) ** 2 / (model.noise**2)[:, None]
-            + 1 / (emissions.PRIOR_SPREADS * series.spreads) ** 2
-        )
+        prior = 1 / (emissions.PRIOR_SPREADS * series.spreads) ** 2
+        means = tried * (1 - abs(model.ar_coef)) ** 2 / (model.noise**2)[:, None] + prior
     rows = tried.sum(axis=1)
     exit_prob = (rows + hmm.PRIOR_VISITS) * model.exit_prob * (1 - model.exit_prob)
     entries = (rows * model.exit_prob).sum() + hmm.PRIOR_ENTRIES * model.num_states
     entry_prob = entries * model.entry_prob * (1 - model.entry_prob) + 0.1
-    noise = (
-        []
-        if model.family in (BINARY, MIXTURE)
-        else [2 * rows if model.family == HETEROSCEDASTIC else 2 * rows.sum(keepdims=True)]
-    )
-    return np.concatenate([means.ravel(), exit_prob, entry_prob, *noise])
+    noise = 2 * rows if model.family == HETEROSCEDASTIC else 2 * rows.sum(keepdims=True)
+    fitted = [] if model.family in (BINARY, MIXTURE) else [noise]
+    return np.concatenate([means.ravel(), exit_prob, entry_prob, *fitted])
 
 
 def sample_models(series: Series, model: Model, count: int, seed: int = 0, tick: Tick = no_tick) -> Model:
@@ -163,9 +159,9 @@ def gain(means: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return np.asarray(follow - single)
 
 
-def credible_interval(samples: np.ndarray, coverage: float = COVERAGE) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the interval that contains a share of the samples, along the first axis."""
-    low, high = np.quantile(samples, ((1 - coverage) / 2, (1 + coverage) / 2), axis=0)
+def credible_interval(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the interval that contains 95 % of the samples, along the first axis."""
+    low, high = np.quantile(samples, ((1 - 0.95) / 2, (1 + 0.95) / 2), axis=0)
     return np.asarray(low), np.asarray(high)
 
 
@@ -173,23 +169,20 @@ def state_table(log: Log, model: Model, samples: Model, means: np.ndarray) -> pd
     """Return a row per state and arm; `means` are the sampled means in the unit of rewards."""
     low, high = credible_interval(means)
     dwell_low, dwell_high = credible_interval(samples.dwell)
-    rows = [
-        {
-            "state": state,
-            "share": float(model.shares[state]),
-            "dwell": float(model.dwell[state]),
-            "dwell_low": float(dwell_low[state]),
-            "dwell_high": float(dwell_high[state]),
-            "arm": name,
-            "mean": float(model.means[state, arm]),
-            "low": float(low[state, arm]),
-            "high": float(high[state, arm]),
-            "tried": float(model.tried[state, arm]),
-        }
-        for state in range(model.num_states)
-        for arm, name in enumerate(log.arms)
-    ]
-    return pd.DataFrame(rows)
+    states, arms = model.means.shape
+    of_states = {
+        "state": np.arange(states),
+        "share": model.shares,
+        "dwell": model.dwell,
+        "dwell_low": dwell_low,
+        "dwell_high": dwell_high,
+    }
+    of_cells = {"mean": model.means, "low": low, "high": high, "tried": model.tried}
+    return pd.DataFrame(
+        {name: np.repeat(values, arms) for name, values in of_states.items()}
+        | {"arm": [*log.arms] * states}
+        | {name: values.ravel() for name, values in of_cells.items()}
+    )
 
 
 def arm_table(log: Log) -> pd.DataFrame:

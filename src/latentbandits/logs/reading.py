@@ -144,7 +144,7 @@ def _from_csv(path: Path) -> Table:
 def _from_mapping(source: Mapping[str, Any]) -> Table:
     """Read a dict of columns, such as the feedback of Open Bandit Pipeline, whose `context` becomes context_0, context_1 and so on."""
     columns = {str(name): np.asarray(column) for name, column in source.items() if np.ndim(column) == 1}
-    context = np.asarray(source["context"]) if np.ndim(source.get("context")) == 2 else np.zeros((0, 0))
+    context = np.asarray(source["context"]) if np.ndim(source.get("context", 0)) == 2 else np.zeros((0, 0))
     columns |= {f"context_{number}": column for number, column in enumerate(context.T)}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:

@@ -11,12 +11,10 @@ import numpy as np
 
 from latentbandits.advice.result import records
 from latentbandits.logs.conclusion import Conclusion
-from latentbandits.logs.diagnose import fill_table
 from latentbandits.logs.diagnosis import Diagnosis
 from latentbandits.logs.hmm import Model
 from latentbandits.logs.hypothesis import Hypothesis
 from latentbandits.logs.log import Log
-from latentbandits.logs.posterior import arm_table
 from latentbandits.logs.reading import Bad
 from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
@@ -129,4 +127,4 @@ def from_npz(path: Path) -> Diagnosis:
     if about.get("format") != FORMAT or about.get("version") != VERSION:
         raise InvalidValueError("diagnosis", "file", str(path), f"{RULE}, version {VERSION}")
     fields = {name: decode(value, arrays) for name, value in about["fields"].items()}
-    return fill_table(Diagnosis(arm_table(fields["log"]), **fields))
+    return Diagnosis(**fields)

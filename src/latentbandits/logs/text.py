@@ -68,8 +68,6 @@ def list_next_steps(d: "Diagnosis") -> list[str]:
     hardly = [str(name) for name, share in zip(d.log.arms, tried, strict=True) if share < FEW_PLAYS]
     if hardly and conclusion.kind in (UNDECIDED, CHANGES, REGIMES):
         steps.append(f"Some uniform exploration: {', '.join(hardly)} hardly played.")
-    if not d.log.dated:
-        steps.append("Dates: without them a calendar looks like regimes.")
     return steps
 
 
