@@ -277,7 +277,7 @@ def test_groups_of_several_experiments(tmp_path: Path) -> None:
     for name in "efg":
         one.call(Create(name, Spec.of("ucb1", arms=["a", "b"]), "live"))
     assert all(isinstance(answer, tuple) for answer in one.run([Decide(name) for name in "gfe"]))
-    one.storage._rows("UPDATE experiment SET lease_until = clock_timestamp() WHERE name = 'f'")  # type: ignore[attr-defined]
+    one.storage._rows("UPDATE experiment SET lease_until = clock_timestamp() WHERE name = 'f'")
     other.call(Decide("f"))
     heads = [row.head for row in one.storage.experiments()]
     answers = one.run([Decide(name) for name in "efg"])

@@ -10,7 +10,7 @@ from openfeature.provider import AbstractProvider, Metadata
 
 from latentbandits.agent.decision import Decision
 from latentbandits.client import FALLBACK, Client, ServiceError, ServiceTimeout
-from latentbandits.client.exchange import parse_address
+from latentbandits.client.exchange import checked_address
 
 
 class Provider(AbstractProvider):
@@ -53,7 +53,7 @@ class Provider(AbstractProvider):
         context: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__()
-        parse_address(url)  # refused now rather than at the first flag
+        checked_address(url)  # refused now rather than at the first flag
         self._url, self._key, self._budget = url, key, budget
         self._values, self._context = values or {}, context or {}
         self._clients: dict[str, Client] = {}

@@ -1,5 +1,6 @@
 """What can be looked at: experiments as they are now, and the past. Nothing here changes anything."""
 
+import contextlib
 import json
 import math
 from collections.abc import Sequence
@@ -11,13 +12,14 @@ from msgspec import Meta
 
 from latentbandits import specs
 from latentbandits.agent.decision import Name
+from latentbandits.agent.spec import policy_of
 from latentbandits.policies.state_library import Belief, Remembered
 from latentbandits.serve import answers, history
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import ONE, Query
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError
-from latentbandits.store import ApiKey, Event, Ledger, Minute, Reads, Row, Spec, View
+from latentbandits.store import ApiKey, Event, Ledger, Minute, NotFoundError, Reads, Row, View
 from latentbandits.store.minutes import MINUTE_US, arm_scores_now, expected, leader
 
 ROUTES = Table()
@@ -49,8 +51,7 @@ async def list_experiments(call: Call) -> answers.Experiments:
 @ROUTES.route("GET", ONE, "read", "Read an experiment")
 async def read_experiment(call: Call) -> answers.Experiment:
     """Read the settings of an experiment."""
-    view = await call.service.view(call.experiment)
-    return _experiment(view.name, view.status, view.spec, list(view.arms), list(view.retired), view.head)
+    return await experiment_of(call.service, call.experiment)
 
 
 @ROUTES.route("GET", f"{ONE}/now", "read", "Best now, the regime, and the health")
@@ -111,11 +112,10 @@ async def read_minutes(call: Call, query: Since) -> answers.Minutes:
 
 
 @ROUTES.route("GET", f"{ONE}/gain", "read", "Gain against the holdback")
-async def read_gain(call: Call, query: Since) -> answers.Gains:
-    """Compare the reward of the policy with that of the subjects that are held back, over all and by regime."""
-    service, since = call.service, query.since or 0
-    view = await service.view(call.experiment)
-    return await service.read(lambda reads: service.past.gains(reads, view.id, since))
+async def read_gain(call: Call, query: Since) -> answers.Gain:
+    """Compare the reward of the policy with that of the subjects that are held back."""
+    view = await call.service.view(call.experiment)
+    return await call.service.read(lambda reads: history.gain(reads, view.id, query.since or 0))
 
 
 @ROUTES.route("GET", f"{ONE}/tail", "read", "The last events")
@@ -269,39 +269,25 @@ def as_event(event: Event, arms: list[Name]) -> answers.Happened:
     )
 
 
+async def experiment_of(service: Service, name: str) -> answers.Experiment:
+    """Return an experiment and its settings, or refuse a name that none has."""
+    row = await service.read(lambda reads: reads.experiment(name))
+    if row is None:
+        raise NotFoundError("store", "experiment", name, "the name of one that exists")
+    return as_experiment(row)
+
+
 def as_experiment(row: Row) -> answers.Experiment:
     """Return an experiment of the store as answers have it."""
     settings = json.loads(row.spec)
-    retired = settings.pop("retired", [])
-    try:
-        spec = Spec.read(settings)
-    except InvalidValueError:  # a policy from outside this package
-        policy = settings["policy"]["class"], settings["policy"]["settings"]
-        spec = Spec(**{**settings, "policy": policy, "arms": tuple(settings["arms"])})
-    return _experiment(row.name, row.status, spec, settings["arms"], retired, row.head)
-
-
-def _experiment(
-    name: str, status: str, spec: Spec, arms: list[Name], retired: list[Name], head: int
-) -> answers.Experiment:
-    foreign = type(spec.policy) is tuple
-    settings = spec.policy[1] if foreign else spec.policy._asdict()
+    record = settings.pop("policy")
+    shown, own = record["class"], record["settings"]
+    groups, covariates = own.get("groups", 1), int(own.get("covariates", 0))
+    with contextlib.suppress(InvalidValueError):  # a policy from outside this package
+        policy = policy_of(record, None)
+        shown, groups, covariates = specs.shown_as(policy), policy.groups, policy.covariates
     return answers.Experiment(
-        name=name,
-        status=status,
-        policy=spec.policy[0] if foreign else specs.shown_as(spec.policy),
-        arms=arms,
-        retired=retired,
-        groups=settings.get("groups", 1) if foreign else spec.policy.groups,
-        covariates=int(settings.get("covariates", 0)),
-        seed=spec.seed,
-        max_open=spec.max_open,
-        floor=spec.floor,
-        holdback=spec.holdback,
-        control=spec.control,
-        window=spec.window,
-        default=spec.default,
-        head=head,
+        name=row.name, status=row.status, head=row.head, policy=shown, groups=groups, covariates=covariates, **settings
     )
 
 
