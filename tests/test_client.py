@@ -126,7 +126,8 @@ class Slow:
 
     def ask(self, budget: float) -> str:
         """Return who decides."""
-        exchange = Exchange(self, "key", "offers", "a", budget, 10, lambda: self.now)
+        line: Any = self
+        exchange = Exchange(line, "key", "offers", "a", budget, 10, lambda: self.now)
         return asyncio.run(exchange.ask([{}], None, single=True))[0].by
 
 

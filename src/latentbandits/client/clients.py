@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx
 import numpy as np
@@ -119,7 +119,7 @@ def run(work: Coroutine[None, None, T]) -> T:
 class _Client:
     """What both clients are, and say of themselves."""
 
-    _line: ClassVar[Callable[[str, Any], Line]]
+    _line: type[Any]
 
     def __init__(
         self,
@@ -132,7 +132,8 @@ class _Client:
         queue: int = 10_000,
         transport: Any = None,
     ) -> None:
-        self._exchange = Exchange(self._line(url, transport), key, experiment, control, budget, queue)
+        line: Line = self._line(url, transport)
+        self._exchange = Exchange(line, key, experiment, control, budget, queue)
 
     @property
     def pending(self) -> int:

@@ -57,7 +57,7 @@ class NewExperiment(Changes, kw_only=True):
     policy: Annotated[str, Meta(max_length=2000, description="such as sw-ucb:window=300")] = USUAL
     toml: Annotated[str, Meta(max_length=20_000, description="what `latentbandits tune` wrote")] | UnsetType = UNSET
     groups: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["groups"])] | UnsetType = UNSET
-    covariates: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
+    covariates: Annotated[int, Meta(ge=0, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1, description=SETTINGS["seed"])] | UnsetType = UNSET
     status: Annotated[str, Meta(max_length=20, description="live or shadow")] = "live"
 
@@ -97,7 +97,7 @@ async def create_experiment(call: Call, body: NewExperiment) -> Experiment:
     if not call.holder.reaches(body.name):
         raise HTTPException(403, f"key: {call.holder.name} is not a key to the experiment {body.name!r}")
     given = _given(service, body)
-    more = {name: given.pop(name) for name in ("groups", "covariates") if name in given}
+    more = {name: value for name in ("groups", "covariates") if (value := given.pop(name, 0))}
     if body.toml is not UNSET and body.policy != USUAL:
         raise InvalidValueError("experiment", "toml", "given together with policy", "given alone")
     text = body.policy if body.toml is UNSET else body.toml

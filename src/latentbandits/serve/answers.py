@@ -221,7 +221,7 @@ class Explained(Answer):
     by: str
     probe_reasons: tuple[str, ...]
     reason: str
-    options: list[Option]
+    options: tuple[Option, ...]
     events: list[Happened]
 
 

@@ -153,7 +153,8 @@ def gain(reads: Reads, experiment: int, since: int) -> Gain:
 def _compared(changes: Iterable[Event]) -> tuple[int, int]:
     """Return the number of the control arm, and the minute from which on it is compared."""
     names: list[Name] = []
-    control, since = None, 0
+    control: Any = None
+    since = 0
     for event in changes:
         payload: Mapping[str, Any] = event.payload
         control = payload.get("control", control)
