@@ -161,8 +161,8 @@ def served(
     >>> from latentbandits.serve import served
     >>> with served("offers", "ucb1", arms=["red", "blue"]) as (url, key):
     ...     headers = {"Authorization": f"Bearer {key}"}
-    ...     httpx.post(f"{url}/v1/experiments/offers/decide", json={}, headers=headers).json()["arm"]
-    'red'
+    ...     httpx.post(f"{url}/v1/experiments/offers/decide", json={}, headers=headers).json()["arms"]
+    ['red']
     """
     with tempfile.TemporaryDirectory() as folder:
         storage = SQLite(store or Path(folder) / "decisions.db")
