@@ -1,10 +1,10 @@
-"""A web application in several processes that share one learner: each talks to `latentbandits serve --uds` through the client.
+"""A web application in several processes that share one learner: each talks to `latentbandits serve` through the client.
 
-    latentbandits serve --uds offers.sock                      # prints an admin key: make an experiment `offers`, and a key
-    OFFERS_KEY=lb_... uvicorn workers:app --workers 4          # from this folder
+    latentbandits serve                                         # prints an admin key: make an experiment `offers`, and a key
+    OFFERS_KEY=lb_... uvicorn workers:app --workers 4 --port 8080  # from this folder
 
-    curl 'http://127.0.0.1:8000/decide?visitor=17'             # {"offer": "b", "decision": "6606a0910...", "by": "policy", ...}
-    curl -X POST 'http://127.0.0.1:8000/reward?decision=6606a0910...&value=1'
+    curl 'http://127.0.0.1:8080/decide?visitor=17'             # {"offer": "b", "decision": "6606a0910...", "by": "policy", ...}
+    curl -X POST 'http://127.0.0.1:8080/reward?decision=6606a0910...&value=1'
 
 If the service is gone, visitors get the control arm, and rewards wait until it is back.
 """
@@ -61,4 +61,4 @@ class Shop:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-app = Shop(os.environ.get("OFFERS_URL", "unix:offers.sock"), os.environ.get("OFFERS_KEY", ""))
+app = Shop(os.environ.get("OFFERS_URL", "http://127.0.0.1:8000"), os.environ.get("OFFERS_KEY", ""))

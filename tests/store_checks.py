@@ -155,9 +155,7 @@ class StoreChecks:
     def test_groups_are_appended_all_or_none(self) -> None:
         """If one of several cannot be, nothing is."""
         one, other = self._made("one"), self._made("other")
-        good = Group(
-            one.id, one.epoch, 2, WHOLE[:1], [Answered("q", "d", 3, BEGIN)], [MINUTE], [Believed(7, 3, "{}")]
-        )
+        good = Group(one.id, one.epoch, 2, WHOLE[:1], [Answered("q", "d", 3, BEGIN)], [MINUTE], [Believed(7, 3, "{}")])
         self._refused(good, Group(other.id, other.epoch + 1, 2, WHOLE[:1]))
         self._refused(Group(other.id, other.epoch - 1, 2, WHOLE[:1]), good)
         self._refused(good, Group(other.id, other.epoch, 1, [WHOLE[0]._replace(seq=2)]))

@@ -109,7 +109,7 @@ def test_stats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent.save(tmp_path / "agent")
     assert lb.Agent.load(tmp_path / "agent").stats == agent.stats
     monkeypatch.setattr(
-        "latentbandits.agent.agent.time_ns", lambda: round((kept.time - 5.0) * 1e9)
+        "latentbandits.agent.base.time_ns", lambda: round((kept.time - 5.0) * 1e9)
     )  # a clock that was put back
     assert agent.stats.oldest == 0.0
 

@@ -258,7 +258,7 @@ def asked(*owners: Owner | None) -> tuple[Any, Holders]:
     writer: Any = Holders(*owners)
 
     async def answered() -> Any:
-        replicas = Replicas(writer, Settings(lease=2.0), asyncio.Event())
+        replicas = Replicas(writer, Settings(lease=2.0))
         scope = {"type": "http", "path_params": {"name": "e"}, "method": "POST", "raw_path": b"/x"}
         request = Request(scope | {"query_string": b"", "headers": []})
         try:

@@ -250,14 +250,12 @@ def test_gains_and_minutes_add_up(make: Make) -> None:
     minutes = web.send("GET", f"{E}/minutes")[1]["minutes"]
     assert sum(one["decided"] for one in minutes) == sum(one["rewarded"] for one in minutes) == 90
     gain = web.send("GET", f"{E}/gain")[1]
-    sides = gain["all"]["policy"], gain["all"]["control"]
+    sides = gain["policy"], gain["control"]
     assert sides[0]["count"] + sides[1]["count"] == 90
     totals = {by: [one["total"] for one in minutes if (one["by"] == "control") is by] for by in (False, True)}
     assert sides[0]["mean"] * sides[0]["count"] == pytest.approx(sum(totals[False]))
     assert sides[1]["mean"] * sides[1]["count"] == pytest.approx(sum(totals[True]))
-    assert gain["all"]["low"] < gain["all"]["difference"] < gain["all"]["high"]
-    assert sum(one["gain"]["policy"]["count"] for one in gain["regimes"]) == sides[0]["count"]
-    assert gain["probed"] == sum(one["probed"] for one in minutes)
+    assert gain["low"] < gain["difference"] < gain["high"]
     later = minutes[len(minutes) // 2]["minute"]
     cut = web.send("GET", f"{E}/minutes?since={later}")[1]["minutes"]
     assert cut == [one for one in minutes if one["minute"] >= later]
@@ -378,8 +376,6 @@ def test_the_past_is_read_once_and_stays_right(make: Make) -> None:
         assert (
             past.rows(web.storage, 1, since) == whole
         )  # mutation: the last minute, which still changes, kept as it was
-        # mutation: the last minute added to the sum that is kept
-        assert past.gains(web.storage, 1, 0) == history.Past().gains(web.storage, 1, 0)
         web.clock.move(25)
         web.reward(web.decide(), 0.1 * (n % 3))
         since = whole[3].minute if n == 10 else since

@@ -64,7 +64,6 @@ def test_bad_settings_are_one_sentence(tmp_path: Path, text: str, reason: str) -
 )
 def test_what_is_local(host: str, local: bool) -> None:
     assert Settings(host=host).local == local
-    assert Settings(host=host, uds="x.sock").local
 
 
 def test_there_is_no_default_key_on_an_address_that_others_reach(
@@ -91,14 +90,11 @@ def test_there_is_no_default_key_on_an_address_that_others_reach(
     assert [key.role for key in list(Reader(store).keys())] == ["read", "admin"]
 
 
-@pytest.mark.parametrize(
-    "options", [["--uds", "taken.txt"], ["--port", "99999"], ["--store", "nowhere/x.db"], ["--config", "no.toml"]]
-)
+@pytest.mark.parametrize("options", [["--port", "99999"], ["--store", "nowhere/x.db"], ["--config", "no.toml"]])
 def test_what_cannot_be_served_is_one_sentence(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "taken.txt").touch()
     assert cli.main(["serve", *options]) == 2
     said = capsys.readouterr().err.strip()
     assert "must be" in said
@@ -119,11 +115,12 @@ def test_what_is_no_store_is_refused_in_one_sentence(tmp_path: Path, capsys: pyt
 
 
 def test_an_address_that_is_taken_is_refused(tmp_path: Path) -> None:
-    server = Process(tmp_path, "--port", "0", "--uds", "s.sock")
-    command = [sys.executable, "-m", "latentbandits", "serve", "--store", "other.db", "--uds", "s.sock"]
+    server = Process(tmp_path, "--port", "0")
+    port = server.url.rpartition(":")[2]
+    command = [sys.executable, "-m", "latentbandits", "serve", "--store", "other.db", "--port", port]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert (found.returncode, "another process listens there" in found.stderr) == (2, True)
-    again = subprocess.run([*command[:4], "--uds", "t.sock"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (found.returncode, "one that is free here" in found.stderr) == (2, True)
+    again = subprocess.run([*command[:4], "--port", "0"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (again.returncode, "used by one process at a time" in again.stderr) == (2, True)
     assert server.stop()[0] == 0
 

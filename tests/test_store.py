@@ -86,7 +86,7 @@ def test_shuffled_arrivals_in_groups_of_any_size_are_repeated_exactly(
         wanted: list[Any] = [Decide("e") for _ in range(size)] + [Reward("e", one, random.random()) for one in told]
         random.shuffle(wanted)
         for answer in case.ledger.run(wanted):
-            if isinstance(answer, tuple):
+            if isinstance(answer, lb.Decision):
                 waiting.append(answer.id)
             else:
                 assert answer == "accepted"

@@ -160,7 +160,8 @@ def test_verify_of_a_store_that_moves_on(make: Make) -> None:
                 case.decide()
             return getattr(reader, name)
 
-    verdict = verify(Moving(), "e")
+    moving: Any = Moving()
+    verdict = verify(moving, "e")
     assert verdict.problems == ()
     assert verdict.events == case.ledger.view("e").head - 1
 

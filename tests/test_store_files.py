@@ -60,7 +60,7 @@ Killed({str(path)!r})
 
 def written(case: Case, look: Callable[[], object]) -> int:
     """Decide much, with a look at the store after every group, and return the most bytes that the write-ahead log had."""
-    case.ledger.storage._rows("PRAGMA wal_autocheckpoint = 1000")  # type: ignore[attr-defined]  # of 8,000: it takes less time
+    case.ledger.storage._rows("PRAGMA wal_autocheckpoint = 1000")  # of 8,000: it takes less time
     wal, sizes = case.path.with_name(f"{case.path.name}-wal"), []
     for _ in range(40):
         case.ledger.run([Decide("e", subject="u" * 200)] * 500)

@@ -93,15 +93,8 @@ def contents(state: State) -> Contents:
         "newest": state.newest,
         "counts": dict(state.counts),
         "open": [
-            {
-                "id": key,
-                "at_us": waiting.at_us,
-                "arms": list(waiting.arms),
-                "by": waiting.by,
-                "counted_under": waiting.counted_under,
-                "asked": bool(waiting.content),
-            }
-            for key, waiting in player.open.items()
+            {"id": key, "asked": bool(content), "arms": list(arms), "by": by, "at_us": at_us, "counted_under": under}
+            for key, (content, arms, by, at_us, under) in player.open.items()
         ],
     }
     memory = saved(player.policy, copied(player.memory))
@@ -132,7 +125,7 @@ def written(given: Contents) -> bytes:
 def read(content: bytes, path: str | os.PathLike[str], expected: Expected) -> State:
     """Return the state in the content of a file, or refuse it; `path` says where it comes from."""
     try:
-        document = described(content)
+        document, arrays = opened(content)
         version = document["version"]
         if type(version) is not int or version < 1:
             raise KeyError("version")
@@ -142,7 +135,7 @@ def read(content: bytes, path: str | os.PathLike[str], expected: Expected) -> St
         field = f"format version of {path} (written by {document.get('written_by')})"
         raise InvalidValueError("Agent", field, version, f"{VERSION}, as this latentbandits has it")
     try:
-        arrays, record = _unpacked(content), document["state"]
+        record = document["state"]
         given = record["policy"]["class"], record["policy"]["settings"], record["spec"]["policy"]["class"]
         if not all(map(isinstance, given, (str, dict, str))):
             raise KeyError("policy")
@@ -247,21 +240,12 @@ def _fitting(arrays: Arrays, name: str, like: np.ndarray) -> np.ndarray:
     return np.asarray(array, order="C").view(like.dtype)
 
 
-def described(content: bytes) -> Document:
-    """Return the JSON document in a file."""
+def opened(content: bytes) -> tuple[Document, Arrays]:
+    """Return the JSON document and the arrays in a file."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         document: Document = json.loads(archive.read("agent.json"))
+        members = {name: BytesIO(archive.read(name)) for name in archive.namelist() if name.endswith(".npy")}
     if document["format"] != FORMAT:
         raise KeyError("format")
-    return document
-
-
-def _unpacked(content: bytes) -> Arrays:
-    """Return the arrays in a file."""
-    arrays: Arrays = {}
-    with zipfile.ZipFile(BytesIO(content)) as archive:
-        for name in archive.namelist():
-            if name.endswith(".npy"):
-                member = BytesIO(archive.read(name))
-                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
-    return arrays
+    read_array = np.lib.format.read_array
+    return document, {name[:-4]: read_array(member, allow_pickle=False) for name, member in members.items()}

@@ -52,7 +52,7 @@ class Spec(NamedTuple):
     default : the reward that is taken when the window is over, None to censor the decision
     """
 
-    policy: Any  # a Policy; a service shows one from outside this package by its name and settings
+    policy: Policy
     arms: tuple[Name, ...]
     seed: int = 0
     max_open: int = 10_000

@@ -4,7 +4,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class State:
     @property
     def control(self) -> int:
         """The number of the control arm."""
-        return self.player.numbers[self.spec.control]
+        return self.player.numbers[cast("Name", self.spec.control)]
 
     @property
     def covariates(self) -> int:
@@ -212,7 +212,7 @@ class State:
         self.status = event.payload["status"]
 
     def _configure(self, event: Event) -> None:
-        self.spec = self.spec._replace(**event.payload)
+        self.spec = self.spec._replace(**cast("dict[str, Any]", event.payload))
         self.player.mix(self.spec.mixing(self.player.names)._replace(random=self.player.mixing.random))
 
     def shown(self) -> str:

@@ -14,7 +14,6 @@ WORDS = {
     "store": ("PATH", "the store: a path, or postgresql://... for several replicas (default: latentbandits.db)"),
     "host": ("HOST", "the address to listen at (default: 127.0.0.1); another one needs an admin key in the store"),
     "port": ("PORT", "the port (default: 8000; 0 for a free one)"),
-    "uds": ("PATH", "listen at a Unix socket instead, for programs of this machine"),
     "reached_at": ("URL", "where other replicas reach this one (default: the host and port of this one)"),
     "lease": ("SECONDS", "without a sign of life after which another replica takes over (default: 5)"),
     "body": ("BYTES", "the most that a request may have (default: 4194304)"),

@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
-from latentbandits.client.exchange import NEVER_SENT, Exchange, Line, Reply, Rewards, Round, parse_address
+from latentbandits.client.exchange import NEVER_SENT, Exchange, Line, Reply, Rewards, Round, checked_address
 
 T = TypeVar("T")
 Work = Callable[[], Coroutine[None, None, None]]
@@ -22,7 +22,7 @@ class _Blocking:
     """A line of threads. A forked process makes connections of its own."""
 
     def __init__(self, url: str, transport: httpx.BaseTransport | None) -> None:
-        (self._base, self._path), self._transport = parse_address(url), transport
+        self._base, self._transport = checked_address(url), transport
         self._process, self._http, self._lock = -1, None, threading.Lock()  # type: int, httpx.Client | None, threading.Lock
         self._alone, self._ended = threading.Lock(), threading.Event()
         self._beside: threading.Thread | None = None
@@ -56,8 +56,8 @@ class _Blocking:
     def _connected(self) -> httpx.Client:
         with self._lock:
             if self._http is None or self._process != os.getpid():
-                transport = self._transport or (httpx.HTTPTransport(uds=self._path) if self._path else None)
-                self._http, self._process = httpx.Client(base_url=self._base, transport=transport), os.getpid()
+                self._http = httpx.Client(base_url=self._base, transport=self._transport)
+                self._process = os.getpid()
             return self._http
 
     async def close(self) -> None:
@@ -70,10 +70,7 @@ class _Awaiting:
     """A line of an event loop."""
 
     def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None) -> None:
-        base, path = parse_address(url)
-        if transport is None and path:
-            transport = httpx.AsyncHTTPTransport(uds=path)
-        self._http = httpx.AsyncClient(base_url=base, transport=transport)
+        self._http = httpx.AsyncClient(base_url=checked_address(url), transport=transport)
         self._alone = asyncio.Lock()
         self._beside: asyncio.Task[None] | None = None
 
@@ -122,7 +119,7 @@ def run(work: Coroutine[None, None, T]) -> T:
 class _Client:
     """What both clients are, and say of themselves."""
 
-    _line: Callable[[str, Any], Line]
+    _line: type[Any]
 
     def __init__(
         self,
@@ -135,7 +132,8 @@ class _Client:
         queue: int = 10_000,
         transport: Any = None,
     ) -> None:
-        self._exchange = Exchange(self._line(url, transport), key, experiment, control, budget, queue)
+        line: Line = self._line(url, transport)
+        self._exchange = Exchange(line, key, experiment, control, budget, queue)
 
     @property
     def pending(self) -> int:
@@ -162,7 +160,7 @@ class Client(_Client):
     Parameters
     ----------
     url : str
-        Where the service is: ``"http://127.0.0.1:8000"``, or ``"unix:/run/latentbandits.sock"`` for one that listens at a Unix socket.
+        Where the service is, such as ``"http://127.0.0.1:8000"``.
     key : str
         A key with the roles decide and reward.
     experiment : str

@@ -29,7 +29,6 @@ TRY_AGAIN = (NEVER_SENT, 429, 502, 503, 504)
 BATCH = 1000  # rewards in one request
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds between two tries of one call
 REST = 1.0  # seconds in which a service that did not answer is not asked again, if there is a fallback
-UNIX = "unix:"
 Rewards = float | Sequence[float] | np.ndarray
 Round = Mapping[str, Any]  # what `ask` takes, by name
 _log = logging.getLogger("latentbandits.client")
@@ -83,7 +82,9 @@ class Reply(NamedTuple):
 class Line(Protocol):
     """How requests are sent, and how one waits: all in which an event loop and threads differ."""
 
-    closed: bool
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
 
     async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
         """Send a request, and return what came back; None if there was no answer in time."""
@@ -369,24 +370,22 @@ def _plain(value: object) -> object:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
 
-def parse_address(url: str) -> tuple[str, str | None]:
-    """Return the base of all addresses, and the path of the Unix socket if there is one; or refuse what cannot be an address.
+def checked_address(url: str) -> str:
+    """Return the base of all addresses, or refuse what cannot be one.
 
     Examples
     --------
-    >>> from latentbandits.client.exchange import parse_address
-    >>> parse_address("unix:/run/lb.sock"), parse_address("http://127.0.0.1:8000/")
-    (('http://localhost', '/run/lb.sock'), ('http://127.0.0.1:8000', None))
-    >>> parse_address("127.0.0.1:8000")
+    >>> from latentbandits.client.exchange import checked_address
+    >>> checked_address("http://127.0.0.1:8000/")
+    'http://127.0.0.1:8000'
+    >>> checked_address("127.0.0.1:8000")
     Traceback (most recent call last):
-    latentbandits.settings.InvalidValueError: Client: url is '127.0.0.1:8000' but must be http://HOST, https://HOST or unix:PATH
+    latentbandits.settings.InvalidValueError: Client: url is '127.0.0.1:8000' but must be http://HOST or https://HOST
     """
-    if isinstance(url, str) and url.startswith(UNIX) and (path := url.removeprefix(UNIX).removeprefix("//")):
-        return "http://localhost", path
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, TypeError):
         parsed = httpx.URL("")
     if parsed.scheme not in ("http", "https") or not parsed.host or "%" in parsed.host or (parsed.port or 0) > 65535:
-        raise InvalidValueError("Client", "url", url, "http://HOST, https://HOST or unix:PATH")
-    return str(url).rstrip("/"), None
+        raise InvalidValueError("Client", "url", url, "http://HOST or https://HOST")
+    return str(url).rstrip("/")

@@ -6,7 +6,6 @@ import secrets
 import time
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import NamedTuple
 
 from starlette.exceptions import HTTPException
 
@@ -15,29 +14,6 @@ from latentbandits.store import ApiKey
 
 ROLES = ("read", "decide", "reward", "admin")
 PREFIX = "lb"
-
-
-class Holder(NamedTuple):
-    """Who sends a request: the id and the name of the key, what it may do, and to which experiments (None for all)."""
-
-    id: str
-    name: str
-    roles: frozenset[str]
-    experiments: frozenset[str] | None
-    digest: str
-
-    @property
-    def actor(self) -> str:
-        """How the log names whoever holds the key."""
-        return f"{self.name} ({self.id})"
-
-    def may(self, role: str) -> bool:
-        """Return whether it has a role; an admin has all of them."""
-        return role in self.roles or "admin" in self.roles
-
-    def reaches(self, experiment: str) -> bool:
-        """Return whether it is a key to an experiment."""
-        return self.experiments is None or experiment in self.experiments
 
 
 class Access:
@@ -57,24 +33,24 @@ class Access:
     """
 
     def __init__(self) -> None:
-        self._holders: dict[str, Holder] = {}
-        self._session: dict[str, Holder] = {}
+        self._holders: dict[str, ApiKey] = {}
+        self._session: dict[str, ApiKey] = {}
 
     def replace(self, keys: Iterable[ApiKey]) -> None:
         """Take over the keys of the store; those that are revoked open nothing from here on."""
-        stored = {key.id: holder(key) for key in keys if key.revoked_us is None}
+        stored = {key.id: key for key in keys if key.revoked_us is None}
         self._holders = {**stored, **self._session}
 
     def lend(self, key: ApiKey) -> None:
         """Let a key be valid until the process ends; it is not stored."""
-        self._session[key.id] = self._holders[key.id] = holder(key)
+        self._session[key.id] = self._holders[key.id] = key
 
     @property
     def administered(self) -> bool:
         """Whether there is a key that may do everything."""
         return any("admin" in each.roles and each.experiments is None for each in self._holders.values())
 
-    def admit(self, authorization: str | None, role: str, experiment: str | None = None) -> Holder:
+    def admit(self, authorization: str | None, role: str, experiment: str | None = None) -> ApiKey:
         """Return who sends a request, or refuse it."""
         holder = self._holder(authorization)
         if holder is None:
@@ -91,7 +67,7 @@ class Access:
             raise HTTPException(403, f"key: {holder.name} is not a key to the experiment {experiment!r}")
         return holder
 
-    def _holder(self, authorization: str | None) -> Holder | None:
+    def _holder(self, authorization: str | None) -> ApiKey | None:
         if authorization is None or authorization[:7].lower() != "bearer ":
             return None
         secret = authorization[7:].strip()
@@ -99,13 +75,6 @@ class Access:
         digest = digest_of(secret)  # always, and compared in constant time
         valid = hmac.compare_digest(digest, holder.digest if holder is not None else digest_of(""))
         return holder if valid else None
-
-
-def holder(key: ApiKey) -> Holder:
-    """Return whom a stored key stands for."""
-    scope = json.loads(key.scope)
-    scope = None if scope is None else frozenset(scope)
-    return Holder(key.id, key.name, frozenset(key.role.split()), scope, key.digest)
 
 
 def generate_key(

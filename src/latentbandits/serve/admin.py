@@ -17,7 +17,7 @@ from latentbandits.serve.answers import Experiment, Key
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Name
 from latentbandits.serve.fields import Experiment as ExperimentName
-from latentbandits.serve.read import as_experiment, as_key
+from latentbandits.serve.read import as_key, experiment_of
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.store import Change, Create, NotFoundError, Spec, Storage
@@ -57,7 +57,7 @@ class NewExperiment(Changes, kw_only=True):
     policy: Annotated[str, Meta(max_length=2000, description="such as sw-ucb:window=300")] = USUAL
     toml: Annotated[str, Meta(max_length=20_000, description="what `latentbandits tune` wrote")] | UnsetType = UNSET
     groups: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["groups"])] | UnsetType = UNSET
-    covariates: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
+    covariates: Annotated[int, Meta(ge=0, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1, description=SETTINGS["seed"])] | UnsetType = UNSET
     status: Annotated[str, Meta(max_length=20, description="live or shadow")] = "live"
 
@@ -97,28 +97,28 @@ async def create_experiment(call: Call, body: NewExperiment) -> Experiment:
     if not call.holder.reaches(body.name):
         raise HTTPException(403, f"key: {call.holder.name} is not a key to the experiment {body.name!r}")
     given = _given(service, body)
-    more = {name: given.pop(name) for name in ("groups", "covariates") if name in given}
+    more = {name: value for name in ("groups", "covariates") if (value := given.pop(name, 0))}
     if body.toml is not UNSET and body.policy != USUAL:
         raise InvalidValueError("experiment", "toml", "given together with policy", "given alone")
     text = body.policy if body.toml is UNSET else body.toml
     policy = read_policy(text, len(body.arms), toml=body.toml is not UNSET, **more)
     spec = Spec.of(policy, body.arms, **{name: given[name] for name in Spec._fields[2:] if name in given})
     await service.do(Create(body.name, spec, body.status, call.actor))
-    return await _experiment(service, body.name)
+    return await experiment_of(service, body.name)
 
 
 @ROUTES.route("PATCH", ONE, "admin", "Change settings")
 async def change_experiment(call: Call, body: Changes) -> Experiment:
     """Change settings of an experiment."""
     await call.service.do(Change(call.experiment, "configure", _given(call.service, body), call.actor))
-    return await _experiment(call.service, call.experiment)
+    return await experiment_of(call.service, call.experiment)
 
 
 @ROUTES.route("PUT", f"{ONE}/status", "admin", "Change the status")
 async def set_status(call: Call, body: Status) -> Experiment:
     """Change the status of an experiment: shadow, live, frozen, killed or archived."""
     await call.service.do(Change(call.experiment, "status", {"status": body.status}, call.actor))
-    return await _experiment(call.service, call.experiment)
+    return await experiment_of(call.service, call.experiment)
 
 
 @ROUTES.route("POST", f"{ONE}/arms", "admin", "Add an arm")
@@ -164,12 +164,6 @@ async def revoke_key(call: Call) -> Key:
         raise NotFoundError("serve", "key", key_id, "the id of a key of the store")
     keys = await call.service.read(lambda reads: reads.keys())
     return as_key(next(key for key in keys if key.id == key_id))
-
-
-async def _experiment(service: Service, name: str) -> Experiment:
-    row = await service.read(lambda reads: reads.experiment(name))
-    assert row is not None
-    return as_experiment(row)
 
 
 def _given(service: Service, body: Changes) -> dict[str, Any]:

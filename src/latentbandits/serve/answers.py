@@ -190,22 +190,6 @@ class Gain(Answer):
     total: float | None
 
 
-class RegimeGain(Answer):
-    """The gain in one regime; null stands for minutes without a belief."""
-
-    regime: int | None
-    gain: Gain
-
-
-class Gains(Answer):
-    """The gain over all, and split by regime; what probing has cost is estimated by what was expected of the arms at the time."""
-
-    all: Gain
-    regimes: list[RegimeGain]
-    probed: int
-    probing_cost: float | None
-
-
 class Happened(Answer, omit_defaults=True):
     """An event."""
 
@@ -237,7 +221,7 @@ class Explained(Answer):
     by: str
     probe_reasons: tuple[str, ...]
     reason: str
-    options: list[Option]
+    options: tuple[Option, ...]
     events: list[Happened]
 
 

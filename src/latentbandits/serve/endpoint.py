@@ -15,11 +15,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from latentbandits.serve.access import Holder
 from latentbandits.serve.fields import Answer, Body, Problem, Query
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError
-from latentbandits.store import ClosedError, ConflictError, NotFoundError, StoreUnavailableError
+from latentbandits.store import ApiKey, ClosedError, ConflictError, NotFoundError, StoreUnavailableError
 
 STATUSES: dict[type[Exception], int] = {
     NotFoundError: 404,
@@ -50,7 +49,7 @@ class Call:
 
     service: Service
     path: dict[str, str]
-    holder: Holder | None
+    holder: ApiKey | None
     key: str | None
 
     @property
@@ -172,7 +171,7 @@ def endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[Re
     return answer
 
 
-def _admit(service: Service, route: Route, request: Request) -> Holder | None:
+def _admit(service: Service, route: Route, request: Request) -> ApiKey | None:
     """Return who sends a request, or refuse it."""
     if route.role is None:
         return None

@@ -1,6 +1,6 @@
 """Fields that bodies and answers share, with their bounds, from which the checks and the description of the interface follow."""
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -37,6 +37,21 @@ class Query(Struct, kw_only=True, forbid_unknown_fields=True):
 
 class Answer(Struct, kw_only=True):
     """What an answer says."""
+
+
+A = TypeVar("A", bound=Answer)
+
+
+def fill(kind: type[A], source: object, **given: object) -> A:
+    """Return an answer with the attributes of something for fields, but for those that are given.
+
+    Examples
+    --------
+    >>> from latentbandits.serve.fields import Problem, fill
+    >>> fill(Problem, None, error="oh").error
+    'oh'
+    """
+    return kind(**given, **{name: getattr(source, name) for name in kind.__struct_fields__ if name not in given})
 
 
 class Problem(Answer):

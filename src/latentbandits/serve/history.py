@@ -1,15 +1,13 @@
 """What pages say about the past: stays in regimes, gains, the health of the pipe of rewards. Plain functions of what the store has."""
 
 import math
-from collections import defaultdict
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
-from functools import partial
 from typing import Any
 
 import msgspec
 
-from latentbandits.serve.answers import BeliefMinute, Gain, Gains, Name, RegimeGain, Side, Stay
+from latentbandits.serve.answers import BeliefMinute, Gain, Name, Side, Stay
 from latentbandits.store import Believed, Event, Minute, Reads
 from latentbandits.store.minutes import MINUTE_US, leader
 
@@ -27,14 +25,13 @@ _decode = msgspec.json.Decoder(BeliefMinute).decode
 
 
 class Past:
-    """What pages need every few seconds: each look reads only what is new.
+    """Beliefs, which pages need every second: each look reads only what is new.
 
-    A minute that is over never changes, since times never decrease: its belief is kept, and its rewards are in a sum.
+    A minute that is over never changes, since times never decrease.
     """
 
     def __init__(self) -> None:
         self._rows: dict[int, list[BeliefMinute]] = {}
-        self._sums: dict[int, tuple[int, Sums]] = {}  # from which minute on there is more to add
 
     def rows(self, reads: Reads, experiment: int, since: int) -> list[BeliefMinute]:
         """Return the beliefs of an experiment from a minute on; the last minute may still change, and is read again."""
@@ -43,23 +40,6 @@ class Past:
         last = fresh[0].minute if fresh else math.inf
         self._rows[experiment] = [row for row in kept if since <= row.minute < last] + fresh
         return self._rows[experiment]
-
-    def gains(self, reads: Reads, experiment: int, since: int) -> Gains:
-        """Return the gains of an experiment from a minute on; 0 for all of them."""
-        fresh = Sums(*compared(reads.changes(experiment)))
-        begun, sums = self._sums.get(experiment, (0, fresh)) if since == 0 else (since, fresh)
-        if sums.comparison != fresh.comparison:
-            begun, sums = 0, fresh
-        # before the beliefs: that of a minute is there as soon as the next one begins
-        minutes = reads.minutes(experiment, begun)
-        held = {row.minute: row for row in beliefs(reads.beliefs(experiment, begun))}
-        last = minutes[-1].minute if minutes else begun
-        sums = deepcopy(sums)
-        sums.add([row for row in minutes if row.minute < last], held)
-        if since == 0:
-            self._sums[experiment] = last, deepcopy(sums)
-        sums.add([row for row in minutes if row.minute >= last], held)
-        return sums.gains()
 
 
 def thinned(rows: Sequence[BeliefMinute]) -> list[BeliefMinute]:
@@ -142,59 +122,27 @@ def mean_delay(rows: Sequence[Minute]) -> float | None:
     return sum(row.delay_us for row in rows) / rewarded if rewarded else None
 
 
-def compared(changes: Iterable[Event]) -> tuple[int, int]:
-    """Return the number of the control arm, and the minute in which it or the share of subjects that are held back was last changed.
+def gain(reads: Reads, experiment: int, since: int) -> Gain:
+    """Return what the policy gains against the subjects that are held back, with a 95 % interval.
 
-    Before that minute others were held back, or on another arm: in a world that changes, those would be compared with another time.
+    Compared are live decisions from the minute on in which the control arm, or the share of subjects that are held back, was last changed.
+    Before it others were held back, or on another arm: in a world that changes, those would be compared with another time.
     """
-    settings: dict[str, Any] = {}
-    names: list[Name] = []
-    since, draft = 0, True
-    for event in changes:
-        payload = event.payload
-        if event.kind in ("create", "configure"):
-            since = since if draft or not {"control", "holdback"} & payload.keys() else event.at_us // MINUTE_US
-            settings |= payload
-            names = list(settings["arms"]) if draft else names
-        elif event.kind == "add" and payload["arm"] not in names:
-            names.append(payload["arm"])
-        elif event.kind == "status":
-            draft = False
-    control = settings.get("control")
-    return names.index(control) if control in names else -1, since
-
-
-class _Sum:
-    """Adds up rewards."""
-
-    def __init__(self) -> None:
-        self.count, self.total, self.squares = 0, 0.0, 0.0
-
-    def add(self, row: Minute) -> None:
-        self.count += row.rewarded + row.expired
-        self.total += row.total
-        self.squares += row.squares
-
-    def side(self) -> Side:
-        if not self.count:
-            return Side(count=0, mean=None, error=None)
-        mean = self.total / self.count
-        if self.count == 1:
-            return Side(count=1, mean=mean, error=None)
-        variance = max(0.0, self.squares - self.count * mean * mean) / (self.count - 1)
-        return Side(count=self.count, mean=mean, error=math.sqrt(variance / self.count))
-
-
-def _gain(sums: Mapping[str, _Sum]) -> Gain:
-    """Return the difference between two sides, with a 95 % interval."""
-    ours, control = sums["policy"].side(), sums["control"].side()
-    if ours.mean is None or control.mean is None:
-        return Gain(policy=ours, control=control, difference=None, low=None, high=None, total=None)
-    difference = ours.mean - control.mean
-    half = None if ours.error is None or control.error is None else NORMAL * math.hypot(ours.error, control.error)
+    control, changed = _compared(reads.changes(experiment))
+    sides = {"policy": (0, 0.0, 0.0), "control": (0, 0.0, 0.0)}
+    for arm, decided_by, *sums in reads.sums(experiment, max(since, changed)):
+        side = "policy" if decided_by in ("policy", "floor") else decided_by
+        if side == "policy" or (side == "control" and arm == control):
+            count, total, squares = map(operator.add, sides[side], sums)
+            sides[side] = int(count), total, squares
+    ours, held = _side(*sides["policy"]), _side(*sides["control"])
+    if ours.mean is None or held.mean is None:
+        return Gain(policy=ours, control=held, difference=None, low=None, high=None, total=None)
+    difference = ours.mean - held.mean
+    half = None if ours.error is None or held.error is None else NORMAL * math.hypot(ours.error, held.error)
     return Gain(
         policy=ours,
-        control=control,
+        control=held,
         difference=difference,
         low=None if half is None else difference - half,
         high=None if half is None else difference + half,
@@ -202,63 +150,27 @@ def _gain(sums: Mapping[str, _Sum]) -> Gain:
     )
 
 
-class Sums:
-    """Rewards of the policy and of the subjects that are held back, over all and by the regime of the minute, and what probing has cost.
+def _compared(changes: Iterable[Event]) -> tuple[int, int]:
+    """Return the number of the control arm, and the minute from which on it is compared."""
+    names: list[Name] = []
+    control: Any = None
+    since = 0
+    for event in changes:
+        payload: Mapping[str, Any] = event.payload
+        control = payload.get("control", control)
+        if event.kind == "create":
+            names = list(payload["arms"])
+        elif event.kind == "configure" and {"control", "holdback"} & payload.keys():
+            since = event.at_us // MINUTE_US
+        elif event.kind == "add" and payload["arm"] not in names:
+            names.append(payload["arm"])
+    return names.index(control), since
 
-    Parameters
-    ----------
-    control : int
-        The number of the arm of subjects that are held back.
-    since : int
-        The minute from which on the two are compared.
-    """
 
-    def __init__(self, control: int, since: int = 0) -> None:
-        self.comparison = control, since
-        self._all: dict[str, _Sum] = defaultdict(_Sum)
-        self._split: dict[int | None, dict[str, _Sum]] = defaultdict(partial(defaultdict, _Sum))
-        self._probed, self._cost, self._held = 0, 0.0, False
-
-    def _side(self, row: Minute) -> str | None:
-        """Return which side decisions count for, None for those that nobody could have held back: of another status, arm or time."""
-        control, since = self.comparison
-        if row.minute < since:
-            return None
-        if row.decided_by == "control":
-            return "control" if row.arm == control else None
-        return "policy" if row.decided_by in ("policy", "floor") else None
-
-    def add(self, minutes: Iterable[Minute], held: Mapping[int, BeliefMinute]) -> None:
-        """Add minutes, with the beliefs that were held at their ends."""
-        self._held = self._held or bool(held)
-        for row in minutes:
-            belief = held.get(row.minute)
-            side = self._side(row)
-            if side is not None:
-                self._all[side].add(row)
-                self._split[None if belief is None else belief.current][side].add(row)
-            self._probed += row.probed
-            if belief is not None and row.probed and row.arm < len(belief.means):
-                own, means = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
-                self._cost += row.probed * (max(means) - own) if own is not None else 0.0
-
-    def gains(self) -> Gains:
-        """Return what the policy gains against the subjects that are held back, over all and by the regime of the minute.
-
-        Examples
-        --------
-        >>> from latentbandits.serve.history import Sums
-        >>> from latentbandits.store import Minute
-        >>> sums = Sums(control=0)
-        >>> sums.add([Minute(7, 1, "policy", rewarded=10, total=9.0, squares=9.0)], {})
-        >>> sums.add([Minute(7, 0, "control", rewarded=10, total=4.0, squares=4.0)], {})
-        >>> round(sums.gains().all.difference, 9)
-        0.5
-        """
-        order = sorted(self._split, key=lambda regime: (regime is None, regime or 0))
-        return Gains(
-            all=_gain(self._all),
-            regimes=[RegimeGain(regime=each, gain=_gain(self._split[each])) for each in order],
-            probed=self._probed,
-            probing_cost=self._cost if self._held else None,
-        )
+def _side(count: int, total: float, squares: float) -> Side:
+    """Return the mean of some rewards and its standard error, by their sums."""
+    mean = total / count if count else None
+    if mean is None or count == 1:
+        return Side(count=count, mean=mean, error=None)
+    variance = max(0.0, squares - count * mean * mean) / (count - 1)
+    return Side(count=count, mean=mean, error=math.sqrt(variance / count))

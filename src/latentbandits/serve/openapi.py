@@ -19,7 +19,6 @@ _ERRORS = {
     409: "it contradicts what is known, or the status does not allow it",
     413: "the body is too large",
     422: "something is not as it must be; nothing has changed",
-    429: "too many requests; `Retry-After` says when",
     500: "an error of the service",
     503: "the store cannot be used now; nothing was acknowledged, send it again with the same key",
 }

@@ -1,23 +1,24 @@
 """What can be looked at: experiments as they are now, and the past. Nothing here changes anything."""
 
+import contextlib
 import json
 import math
 from collections.abc import Sequence
 from typing import Annotated
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 
 from latentbandits import specs
 from latentbandits.agent.decision import Name
+from latentbandits.agent.spec import policy_of
 from latentbandits.policies.state_library import Belief, Remembered
 from latentbandits.serve import answers, history
 from latentbandits.serve.endpoint import Call, Table
-from latentbandits.serve.fields import ONE, Query
+from latentbandits.serve.fields import ONE, Query, fill
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError
-from latentbandits.store import ApiKey, Event, Ledger, Minute, Reads, Row, Spec, View
+from latentbandits.store import ApiKey, Event, Ledger, Minute, NotFoundError, Reads, Row, View
 from latentbandits.store.minutes import MINUTE_US, arm_scores_now, expected, leader
 
 ROUTES = Table()
@@ -49,8 +50,7 @@ async def list_experiments(call: Call) -> answers.Experiments:
 @ROUTES.route("GET", ONE, "read", "Read an experiment")
 async def read_experiment(call: Call) -> answers.Experiment:
     """Read the settings of an experiment."""
-    view = await call.service.view(call.experiment)
-    return _experiment(view.name, view.status, view.spec, list(view.arms), list(view.retired), view.head)
+    return await experiment_of(call.service, call.experiment)
 
 
 @ROUTES.route("GET", f"{ONE}/now", "read", "Best now, the regime, and the health")
@@ -67,10 +67,9 @@ async def read_regimes(call: Call) -> answers.Regimes:
     if not isinstance(belief, Belief):
         return answers.Regimes(regimes=[], elsewhere=None, noise=None)
     regimes = [
-        answers.Regime(
-            number=state.number,
-            probability=state.probability,
-            visits=state.visits,
+        fill(
+            answers.Regime,
+            state,
             dwell_rounds=state.dwell,
             arms=[
                 _arm_there(arm, mean, count, belief.noise)
@@ -103,19 +102,16 @@ async def read_minutes(call: Call, query: Since) -> answers.Minutes:
     arms, since = view.names, _since(call, query)
     rows = await call.service.read(lambda reads: reads.minutes(view.id, since))
     minutes = [
-        msgspec.convert({**row._asdict(), "arm": arms[row.arm], "by": row.decided_by}, answers.ArmMinute)
-        for row in rows
-        if row.arm < len(arms)
+        fill(answers.ArmMinute, row, arm=arms[row.arm], by=row.decided_by) for row in rows if row.arm < len(arms)
     ]
     return answers.Minutes(arms=arms, minutes=minutes)
 
 
 @ROUTES.route("GET", f"{ONE}/gain", "read", "Gain against the holdback")
-async def read_gain(call: Call, query: Since) -> answers.Gains:
-    """Compare the reward of the policy with that of the subjects that are held back, over all and by regime."""
-    service, since = call.service, query.since or 0
-    view = await service.view(call.experiment)
-    return await service.read(lambda reads: service.past.gains(reads, view.id, since))
+async def read_gain(call: Call, query: Since) -> answers.Gain:
+    """Compare the reward of the policy with that of the subjects that are held back."""
+    view = await call.service.view(call.experiment)
+    return await call.service.read(lambda reads: history.gain(reads, view.id, query.since or 0))
 
 
 @ROUTES.route("GET", f"{ONE}/tail", "read", "The last events")
@@ -141,16 +137,8 @@ async def explain(call: Call) -> answers.Explained:
     view = await service.view(call.experiment)
     explanation = await service.writer.look(lambda ledger: ledger.explain(call.experiment, decision))
     story = await service.read(lambda reads: reads.story(view.id, decision))
-    return answers.Explained(
-        id=decision,
-        at_us=story[0].at_us,
-        arms=explanation.arms,
-        by=explanation.by,
-        probe_reasons=explanation.probe_reasons,
-        reason=explanation.reason,
-        options=list(explanation.options),
-        events=[as_event(event, view.names) for event in story],
-    )
+    events = [as_event(event, view.names) for event in story]
+    return fill(answers.Explained, explanation, at_us=story[0].at_us, events=events)
 
 
 async def now(service: Service, name: str) -> tuple[View, answers.Now]:
@@ -169,11 +157,10 @@ async def now(service: Service, name: str) -> tuple[View, answers.Now]:
     minutes, rows = await service.read(question)
     present = _present(view)
     visits = history.stays(rows, None if present is None else present.number)
-    return view, answers.Now(
-        name=view.name,
-        status=view.status,
+    return view, fill(
+        answers.Now,
+        view,
         at_us=at_us,
-        head=view.head,
         best=_best(view, arm_scores, rows),
         regime=None if present is None else _here(present, visits),
         elsewhere=view.belief.elsewhere if isinstance(view.belief, Belief) else None,
@@ -182,18 +169,15 @@ async def now(service: Service, name: str) -> tuple[View, answers.Now]:
 
 
 def _health(service: Service, view: View, minutes: list[Minute], at_us: int) -> answers.Health:
-    return answers.Health(
+    return fill(
+        answers.Health,
+        view,
         **view.counts,
-        open=view.open,
-        oldest_us=view.oldest_us,
-        last_us=view.last_us,
         per_second=history.per_second(minutes, at_us),
         matched=history.matched([row for row in minutes if row.arm < len(view.names)], view.names),
         delay_us=history.mean_delay(minutes),
         p99_ms=service.meters.p99_ms,
-        compiled=view.compiled,
         behind_snapshot=view.head - view.snapshot,
-        diverged=view.diverged,
     )
 
 
@@ -234,14 +218,8 @@ def _present(view: View) -> Remembered | None:
 
 
 def _here(state: Remembered, visits: list[answers.Stay]) -> answers.Here:
-    return answers.Here(
-        number=state.number,
-        probability=state.probability,
-        since_us=visits[-1].from_us if visits else None,
-        visits=state.visits,
-        dwell_rounds=state.dwell,
-        typical_us=history.typical_us(visits, state.number),
-    )
+    since, typical = visits[-1].from_us if visits else None, history.typical_us(visits, state.number)
+    return fill(answers.Here, state, since_us=since, dwell_rounds=state.dwell, typical_us=typical)
 
 
 def _since(call: Call, query: Since) -> int:
@@ -254,68 +232,43 @@ def as_event(event: Event, arms: list[Name]) -> answers.Happened:
     rewards = event.rewards if event.kind in ("reward", "expire", "late") else None
     if event.kind == "decide" and "arms" in payload:
         payload["arms"] = [arms[number] for number in event.arms]
-    return answers.Happened(
-        seq=event.seq,
-        kind=event.kind,
-        at_us=event.at_us,
+    arm = None if event.arm is None else arms[event.arm]
+    return fill(
+        answers.Happened,
+        event,
         decision=event.key,
-        subject=event.subject,
-        arm=None if event.arm is None else arms[event.arm],
+        arm=arm,
         by=event.decided_by,
-        probability=event.probability,
         rewards=rewards,
-        actor=event.actor,
         payload=payload or None,
     )
+
+
+async def experiment_of(service: Service, name: str) -> answers.Experiment:
+    """Return an experiment and its settings, or refuse a name that none has."""
+    row = await service.read(lambda reads: reads.experiment(name))
+    if row is None:
+        raise NotFoundError("store", "experiment", name, "the name of one that exists")
+    return as_experiment(row)
 
 
 def as_experiment(row: Row) -> answers.Experiment:
     """Return an experiment of the store as answers have it."""
     settings = json.loads(row.spec)
-    retired = settings.pop("retired", [])
-    try:
-        spec = Spec.read(settings)
-    except InvalidValueError:  # a policy from outside this package
-        policy = settings["policy"]["class"], settings["policy"]["settings"]
-        spec = Spec(**{**settings, "policy": policy, "arms": tuple(settings["arms"])})
-    return _experiment(row.name, row.status, spec, settings["arms"], retired, row.head)
-
-
-def _experiment(
-    name: str, status: str, spec: Spec, arms: list[Name], retired: list[Name], head: int
-) -> answers.Experiment:
-    foreign = type(spec.policy) is tuple
-    settings = spec.policy[1] if foreign else spec.policy._asdict()
+    record = settings.pop("policy")
+    shown, own = record["class"], record["settings"]
+    groups, covariates = own.get("groups", 1), int(own.get("covariates", 0))
+    with contextlib.suppress(InvalidValueError):  # a policy from outside this package
+        policy = policy_of(record, None)
+        shown, groups, covariates = specs.shown_as(policy), policy.groups, policy.covariates
     return answers.Experiment(
-        name=name,
-        status=status,
-        policy=spec.policy[0] if foreign else specs.shown_as(spec.policy),
-        arms=arms,
-        retired=retired,
-        groups=settings.get("groups", 1) if foreign else spec.policy.groups,
-        covariates=int(settings.get("covariates", 0)),
-        seed=spec.seed,
-        max_open=spec.max_open,
-        floor=spec.floor,
-        holdback=spec.holdback,
-        control=spec.control,
-        window=spec.window,
-        default=spec.default,
-        head=head,
+        name=row.name, status=row.status, head=row.head, policy=shown, groups=groups, covariates=covariates, **settings
     )
 
 
 def as_key(key: ApiKey) -> answers.Key:
     """Return a key as answers have it."""
-    return answers.Key(
-        id=key.id,
-        name=key.name,
-        roles=key.role.split(),
-        experiments=json.loads(key.scope),
-        created_us=key.created_us,
-        created_by=key.created_by,
-        revoked_us=key.revoked_us,
-    )
+    return fill(answers.Key, key)
 
 
 def _arm_there(arm: Name, mean: float, count: int, noise: float) -> answers.ArmThere:

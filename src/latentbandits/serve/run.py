@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import socket
-import stat
 import sys
 import tempfile
 import threading
@@ -84,14 +83,14 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     """Serve until SIGTERM or SIGINT; what was accepted by then is finished."""
     prepare()
     heard = _socket(settings)
-    host, port = (settings.host, 0) if settings.uds else heard.getsockname()[:2]
-    address = f"unix:{settings.uds}" if settings.uds else Settings(host=host, port=port).address
+    host, port = heard.getsockname()[:2]
+    address = Settings(host=host, port=port).address
     storage = None
     try:
         storage = storage_of(settings.store, reached_at=_reached_at(settings, port), lease=settings.lease)
         admin = _admin_key(storage, settings)
     except BaseException:
-        _leave(heard, settings)
+        heard.close()
         if storage is not None:
             storage.close()
         raise
@@ -104,7 +103,7 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     if admin is not None:
         secret, key = admin
         service.access.lend(key)
-        _say(say, settings, address, secret)
+        _say(say, address, secret)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # the server handles them, and sends them again when it has ended
     config = uvicorn.Config(create_app(service, *also), timeout_graceful_shutdown=settings.stop, **SERVER)
@@ -112,7 +111,7 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     try:
         uvicorn.Server(config).run(sockets=[heard])
     finally:
-        _leave(heard, settings)
+        heard.close()
     return 0
 
 
@@ -162,8 +161,8 @@ def served(
     >>> from latentbandits.serve import served
     >>> with served("offers", "ucb1", arms=["red", "blue"]) as (url, key):
     ...     headers = {"Authorization": f"Bearer {key}"}
-    ...     httpx.post(f"{url}/v1/experiments/offers/decide", json={}, headers=headers).json()["arm"]
-    'red'
+    ...     httpx.post(f"{url}/v1/experiments/offers/decide", json={}, headers=headers).json()["arms"]
+    ['red']
     """
     with tempfile.TemporaryDirectory() as folder:
         storage = SQLite(store or Path(folder) / "decisions.db")
@@ -188,9 +187,9 @@ def served(
             heard.close()
 
 
-def _reached_at(settings: Settings, port: int) -> str | None:
-    """Return where other replicas reach this one: as given, or where it listens; None if they cannot."""
-    if settings.reached_at is not None or settings.uds is not None:
+def _reached_at(settings: Settings, port: int) -> str:
+    """Return where other replicas reach this one: as given, or where it listens."""
+    if settings.reached_at is not None:
         return settings.reached_at
     host = socket.gethostname() if settings.host in ("0.0.0.0", "::") else settings.host
     return Settings(host=host, port=port).address
@@ -217,13 +216,10 @@ def _admin_key(storage: Storage, settings: Settings) -> tuple[str, ApiKey] | Non
     return None
 
 
-def _say(say: Callable[[str], None], settings: Settings, address: str, secret: str) -> None:
+def _say(say: Callable[[str], None], address: str, secret: str) -> None:
     """Say where it is, and the key unless whoever started it has given it."""
     given = os.environ.get(VARIABLE) is not None
-    if settings.uds:
-        say(f"socket:    {settings.uds}")
-    else:
-        say(f"page:      {address}/" + ("" if given else f"#key={secret}"))
+    say(f"page:      {address}/" + ("" if given else f"#key={secret}"))
     if not given:
         say(f"admin key: {secret}")
         say("           (until this process ends; POST /v1/keys, or `--new-key NAME`, makes keys that stay)")
@@ -232,42 +228,12 @@ def _say(say: Callable[[str], None], settings: Settings, address: str, secret: s
 def _socket(settings: Settings) -> socket.socket:
     """Return the socket to listen at, or refuse."""
     try:
-        if settings.uds is not None:
-            return _unix(settings.uds)
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         heard = socket.create_server((settings.host, settings.port), family=family)
     except OSError as problem:
-        where = settings.uds or f"{settings.host}:{settings.port}"
+        where = f"{settings.host}:{settings.port}"
         raise InvalidValueError(
             OWNER, "address", where, f"one that is free here ({problem.strerror or problem})"
         ) from None
     heard.set_inheritable(True)
-    return heard
-
-
-def _leave(heard: socket.socket, settings: Settings) -> None:
-    """Listen no more."""
-    heard.close()
-    if settings.uds:
-        Path(settings.uds).unlink(missing_ok=True)
-
-
-def _unix(path: str) -> socket.socket:
-    """Return a Unix socket that only this user can open; one that a dead process has left is replaced."""
-    if os.path.exists(path):
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
-            raise InvalidValueError(OWNER, "uds", path, "a path that is free")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as tried:
-            if tried.connect_ex(path) == 0:
-                raise InvalidValueError(OWNER, "uds", path, "a path that is free (another process listens there)")
-        os.unlink(path)
-    heard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        heard.bind(path)
-    except BaseException:
-        heard.close()
-        raise
-    finally:
-        os.umask(mask)
     return heard

@@ -18,7 +18,7 @@ from latentbandits.serve.history import Past
 from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
-from latentbandits.store import Expire, FencedError, Ledger, Reads, Storage, StoreUnavailableError, View
+from latentbandits.store import Expire, FencedError, Ledger, Reads, Storage, View
 from latentbandits.store.requests import Request
 
 T = TypeVar("T")
@@ -127,9 +127,6 @@ async def _open_all(service: Service) -> None:
             log.error("not opened", extra={"experiment": row.name, "error": str(problem)})
     service.ready = True
     log.info("ready", extra={"experiments": len(rows), "seconds": round(time.perf_counter() - began, 3)})
-    for row in rows:  # a long past is added up now, so that nobody who opens the page waits for it
-        with contextlib.suppress(StoreUnavailableError):
-            await service.read(lambda reads, number=row.id: service.past.gains(reads, number, 0))  # type: ignore[misc]
 
 
 async def _keep_house(service: Service) -> None:

@@ -20,7 +20,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ----------
     store : where everything is kept: the address or the path of a store
     host, port : where it listens; 0 stands for any free port
-    uds : listen at this path, a Unix socket, instead
     reached_at : where other replicas reach this one, if the store is shared; if not given, `host` (the machine's name, if that stands for
         every address) and `port`
     lease : seconds without a sign of life after which another replica takes over; also how long one may take to answer another
@@ -42,7 +41,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     store: str = "latentbandits.db"
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8000
-    uds: str | None = None
     reached_at: Annotated[str, msgspec.Meta(pattern=r"^https?://[^/?#\s]+$")] | None = None
     lease: Annotated[float, msgspec.Meta(gt=0)] = 5.0
     demo: bool = False
@@ -56,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def local(self) -> bool:
         """Whether nobody from another machine can reach it."""
-        if self.uds is not None or self.host == "localhost":
+        if self.host == "localhost":
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
@@ -66,8 +64,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def address(self) -> str:
         """The address, for people."""
-        if self.uds is not None:
-            return f"unix:{self.uds}"
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 

@@ -4,6 +4,7 @@ What comes in one turn of the event loop is handed over together: a thread that 
 """
 
 import asyncio
+import queue
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -35,7 +36,7 @@ class Writer:
         self._ledger, self._most = ledger, most
         self._coming: list[tuple[Ticket, asyncio.Future[Any]]] = []
         self._futures: dict[Ticket, asyncio.Future[Any]] = {}
-        self._wake, self._ended = threading.Event(), False
+        self._wake: queue.SimpleQueue[bool] = queue.SimpleQueue()  # True: something waits; False: nothing will any more
         self._thread = threading.Thread(target=self._work, name="latentbandits-writer", daemon=True)
         self.waiting = self.groups = self.stored = 0
 
@@ -47,8 +48,7 @@ class Writer:
     async def stop(self) -> None:
         """Do what was accepted, then end."""
         self._hand_over()
-        self._ended = True
-        self._wake.set()
+        self._wake.put(False)
         await asyncio.to_thread(self._thread.join)
 
     def run(self, requests: Sequence[Request]) -> "asyncio.Future[list[object]]":
@@ -73,29 +73,25 @@ class Writer:
         """Let the thread have what has come in this turn."""
         for ticket, future in self._coming:
             self._futures[ticket] = future
-            self._ledger.put(ticket)
+            self._ledger.waiting.append(ticket)
         if self._coming:
-            self._wake.set()
+            self._wake.put(True)
             self._coming = []
 
     def _work(self) -> None:
         """Answer what waits, as long as there is something or will be."""
-        ended = False
-        while not ended:
-            self._wake.wait()
-            self._wake.clear()
-            ended = self._ended  # all that was handed over before is answered below
-            while group := self._ledger.work():
-                self._loop.call_soon_threadsafe(self._deliver, group)
+        more = True
+        while more:
+            more = self._wake.get()
+            while self._ledger.waiting:
+                self._loop.call_soon_threadsafe(self._deliver, self._ledger.work())
 
     def _deliver(self, group: list[Ticket]) -> None:
         """Hand answers to those who wait, unless they are gone, on their own thread."""
         stored = sum(len(ticket.requests) for ticket in group)
-        self.waiting, self.groups, self.stored = (
-            self.waiting - len(group),
-            self.groups + (stored > 0),
-            self.stored + stored,
-        )
+        self.waiting -= len(group)
+        self.groups += stored > 0
+        self.stored += stored
         for ticket in group:
             future = self._futures.pop(ticket)
             if future.done():

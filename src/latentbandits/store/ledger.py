@@ -61,6 +61,10 @@ class Ledger:
     compiled : bool, optional
         As for `Agent`.
 
+    Attributes
+    ----------
+    waiting : deque of tickets that wait for an answer
+
     Examples
     --------
     >>> import tempfile
@@ -86,27 +90,23 @@ class Ledger:
         self.storage = storage
         self._clock, self._compiled = clock or _now, compiled
         self._held: dict[str, _Held] = {}
-        self._waiting: deque[requests.Ticket] = deque()
+        self.waiting: deque[requests.Ticket] = deque()
         self._lock = self._saving = OneCall()
         refuse_in_children(
             self,
             "a forked process must open the store itself, once this one has closed it, or ask a service by a `Client`",
         )
 
-    def put(self, ticket: requests.Ticket) -> None:
-        """Let something wait for whoever answers next."""
-        self._waiting.append(ticket)
-
     def call(self, request: requests.Request) -> Any:
         """Answer one request, or raise why not; together with others that come meanwhile."""
         ticket = requests.Ticket((request,))
-        self.put(ticket)
+        self.waiting.append(ticket)
         try:
             while not ticket.done:
                 self.work(ticket)
         finally:
             if not ticket.done:  # the lock has refused this thread, or this process
-                self._waiting.remove(ticket)
+                self.waiting.remove(ticket)
         (answer,) = ticket.answer
         if isinstance(answer, Exception):
             raise answer
@@ -117,8 +117,8 @@ class Ledger:
         group: list[requests.Ticket] = []
         with self._lock:
             size = 0
-            while self._waiting and size < GROUP and not (own and own.done):
-                group.append(self._waiting.popleft())
+            while self.waiting and size < GROUP and not (own and own.done):
+                group.append(self.waiting.popleft())
                 size += len(group[-1].requests)
             self._answer_group(group)
         for ticket in group:

@@ -99,6 +99,14 @@ class Reads(ABC):
         sql = f"SELECT {columns} FROM minute WHERE experiment = ? AND minute >= ? ORDER BY minute, arm, decided_by"
         return [Minute(*row) for row in self._rows(sql, (experiment, since))]
 
+    def sums(self, experiment: int, since: int = 0) -> list[tuple[int, str, int, float, float]]:
+        """Return what was rewarded from a minute on, by arm and who decided: how often, the sum of rewards, and of their squares."""
+        sql = (
+            "SELECT arm, decided_by, SUM(rewarded + expired), SUM(total), SUM(squares) FROM minute "
+            "WHERE experiment = ? AND minute >= ? GROUP BY arm, decided_by ORDER BY arm, decided_by"
+        )
+        return [(arm, by, int(count), *sums) for arm, by, count, *sums in self._rows(sql, (experiment, since))]
+
     def beliefs(self, experiment: int, since: int = 0) -> list[Believed]:
         """Return the beliefs of minutes from `since` on, in order."""
         sql = "SELECT minute, seq, body FROM belief WHERE experiment = ? AND minute >= ? ORDER BY minute"

@@ -1,5 +1,6 @@
 """What a store keeps beside events, in the order of its columns."""
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -91,6 +92,30 @@ class ApiKey(NamedTuple):
     created_us: int
     created_by: str | None
     revoked_us: int | None
+
+    @property
+    def roles(self) -> list[str]:
+        """What whoever holds it may do."""
+        return self.role.split()
+
+    @property
+    def experiments(self) -> list[str] | None:
+        """The experiments that it is for, None for all."""
+        names: list[str] | None = json.loads(self.scope)
+        return names
+
+    @property
+    def actor(self) -> str:
+        """How the log names whoever holds it."""
+        return f"{self.name} ({self.id})"
+
+    def may(self, role: str) -> bool:
+        """Return whether it has a role; an admin has all of them."""
+        return role in self.roles or "admin" in self.roles
+
+    def reaches(self, experiment: str) -> bool:
+        """Return whether it is a key to an experiment."""
+        return self.experiments is None or experiment in self.experiments
 
 
 class Group(NamedTuple):

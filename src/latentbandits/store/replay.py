@@ -60,8 +60,8 @@ def is_alike(snapshot: Snapshot, state: State) -> bool:
     """Return whether a state is that of a snapshot in all that no rounding can change."""
     if not is_whole(snapshot):
         return False
-    kept, here = file.described(snapshot.state)["state"], file.contents(state).record
-    return dict(kept) == json.loads(json.dumps(here))
+    kept, here = file.opened(snapshot.state)[0]["state"], file.contents(state).record
+    return bool(json.loads(json.dumps(here)) == kept)
 
 
 def restore(snapshot: Snapshot, expected: Expected) -> State | None:

@@ -40,9 +40,6 @@ export function regimeColour(regime) {
 /** What a regime is called. */
 export const regimeName = (regime) => (regime === null ? "not recorded" : `regime ${regime}`);
 
-/** Whether the policy still remembers a regime. */
-export const remembered = (regime) => regime === null || (state.regimes?.regimes ?? []).some((one) => one.number === regime);
-
 /** The microsecond that it is, by the clock of the service. */
 export const present = () => state.now?.at_us ?? Date.now() * 1000;
 

@@ -2,7 +2,7 @@
 
 import { interval } from "./charts.js";
 import { $, between, chip, count, h, lasting, number, ordinal, percent, redraw, say, share, signed, sure, table, time, times } from "./dom.js";
-import { armColour, present, regimeColour, regimeName, remembered, state, total } from "./state.js";
+import { armColour, present, regimeColour, regimeName, state, total } from "./state.js";
 
 const QUIET = 5 * 60e6; // microseconds without a reward that are long, unless rewards take longer anyway
 const MOST = 12; // regimes, and arms of a regime, that are shown at once
@@ -41,7 +41,7 @@ export function best() {
 export function gain() {
   const found = state.gain;
   if (!found) return;
-  const { policy, control, difference, low, high, total: sum } = found.all;
+  const { policy, control, difference, low, high, total: sum } = found;
   const box = $("gain");
   box.className = "headline";
   if (difference === null) {
@@ -53,21 +53,6 @@ export function gain() {
     say(box, `${!sure ? "Not clear yet" : low > 0 ? "Yes" : "No, less"}: ${signed(difference)} per decision`);
     say($("gain-more"), `95 % interval ${between(low, high)}. Since the start ${signed(sum)} in all, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
   }
-  const spent = found.probing_cost === null ? "" : `, which cost about ${number(Math.max(0, found.probing_cost))} of reward in all, by what was expected of the arms at the time`;
-  say($("probing"), found.probed ? `Probing: ${times(found.probed, "probe")}${spent}.` : "Probing: none so far.");
-  gains(found);
-}
-
-function gains({ all, regimes }) {
-  const rows = [["all", null, all], ...regimes.map((one) => [regimeName(one.regime), one.regime, one.gain])].filter(([, , one]) => one.policy.count || one.control.count);
-  const ends = rows.flatMap(([, , { low, high, difference }]) => [low ?? difference, high ?? difference]).filter((value) => value !== null);
-  const reach = [Math.min(0, ...ends), Math.max(0, ...ends)];
-  const side = ({ mean, count: n }) => [number(mean), h("small", {}, ` n = ${count(n)}`)];
-  redraw($("gains"), table(["regime", "policy", "holdback", "difference", "in all"], rows.map(([name, regime, one], place) => [
-    place ? [chip(regimeColour(regime)), name, remembered(regime) ? null : h("small", {}, " no longer remembered")] : h("strong", {}, "all regimes"),
-    side(one.policy), side(one.control),
-    one.difference === null ? "–" : [`${signed(one.difference)} `, h("small", {}, between(one.low, one.high)), interval({ ...one, mean: one.difference }, reach, "plain", "interval of the difference")],
-    one.total === null ? "–" : signed(one.total)]), { numbers: [1, 2, 4], classes: [, , , , "spare"] }));
 }
 
 /** Whether the reward pipe is healthy: words, and the numbers behind them. */
