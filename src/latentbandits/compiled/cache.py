@@ -2,7 +2,7 @@
 
 numba's disk cache looks only at the file of the outermost function, so an edit of a policy would run stale code. Ours is therefore in a
 folder named by a digest of everything that machine code depends on: the package's sources and where they are, Python, numba and the
-processor. A **marker**, an empty file for each compiled function and types of its arguments, says that the code is there; it is written
+processor. A **marker**, a small file for each compiled function and types of its arguments, says that the code is there; it is written
 after the code, and at worst a wrong one costs a compilation.
 """
 
