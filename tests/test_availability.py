@@ -9,13 +9,13 @@ import pytest
 import latentbandits as lb
 from latentbandits.memories import parts, saved
 from latentbandits.parameters import replaced
-from latentbandits.policies.probe_commit import DecodeCommit
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import PROBE_REASON, Choice, Oracle, Realisation, grown, grown_choice
 from latentbandits.random import stream
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing.availability import numbers
+from latentbandits_studies.policies.decode_commit import DecodeCommit
 from latentbandits_studies.policies.summaries import BeliefLearner, SummaryLearner
 from tests.twins import TABLES, assert_same, realise
 

@@ -39,7 +39,7 @@ def test_policies_takes_a_spec(capsys: pytest.CaptureFixture[str]) -> None:
     found = capsys.readouterr().out
     assert found.startswith("SW-UCB: ")
     assert re.search(r"^window +300 +at least 2$", found, re.MULTILINE)
-    assert cli.main(["policies", "latentbandits.policies.classical:UCB1:exploration=0.5"]) == 0
+    assert cli.main(["policies", "latentbandits.policies.ucb1:UCB1:exploration=0.5"]) == 0
     found = capsys.readouterr().out
     assert found.startswith("UCB1: ")
     assert re.search(r"^exploration +0.5 ", found, re.MULTILINE)

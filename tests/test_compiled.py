@@ -59,7 +59,7 @@ def test_the_cache_is_used_and_notices_an_edit(tmp_path: Path) -> None:
     again, hits = run(script, home, cache=cache).split()
     assert (again, hits) == (first, "1")
 
-    policy = home / "latentbandits" / "policies" / "classical.py"
+    policy = home / "latentbandits" / "policies" / "epsilon_greedy.py"
     text = policy.read_text()
     stamp = policy.stat()
     assert "self.epsilon, random" in text
@@ -78,7 +78,7 @@ EDITED = """
 import pathlib
 import latentbandits as lb
 lb.policy("epsilon-greedy")
-policy = pathlib.Path(lb.__file__).parent / "policies" / "classical.py"
+policy = pathlib.Path(lb.__file__).parent / "policies" / "epsilon_greedy.py"
 policy.write_text(policy.read_text().replace({old!r}, {new!r}))
 """
 

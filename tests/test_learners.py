@@ -8,12 +8,12 @@ import pytest
 from scipy.special import ndtr
 
 import latentbandits as lb
-from latentbandits.policies.probe_commit import DecodeCommit
 from latentbandits.protocols import SCHEDULED, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing import PolicyChecks
 from latentbandits_studies import theory
+from latentbandits_studies.policies.decode_commit import DecodeCommit
 
 MEANS = np.array([[0.8, 0.5, 0.3], [0.2, 0.55, 0.7], [0.4, 0.9, 0.6]])
 CHAIN = np.array([[0.9, 0.06, 0.04], [0.02, 0.95, 0.03], [0.1, 0.0, 0.9]])

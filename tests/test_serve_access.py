@@ -236,7 +236,7 @@ def test_a_body_without_a_length_is_bounded_too(tmp_path: Path) -> None:
 
 FOREIGN = [
     "os:system",
-    "latentbandits.policies.classical:UCB1",
+    "latentbandits.policies.ucb1:UCB1",
     "builtins:eval",
     "evil.toml",
     "/etc/passwd.toml",

@@ -82,7 +82,7 @@ def test_policies_come_as_specs_objects_and_files(tmp_path: Path) -> None:
     by_object = traced(lb.policy("sw-ucb", window=300))
     (tmp_path / "mine.toml").write_text('policy = "sw-ucb"\narms = 2\n[settings]\nwindow = 300\n')
     by_file = traced(str(tmp_path / "mine.toml"))
-    by_class = traced("latentbandits.policies.forgetful_ucb:SlidingWindowUCB:window=300")
+    by_class = traced("latentbandits.policies.sliding_window_ucb:SlidingWindowUCB:window=300")
     for other in (by_object, by_file, by_class):
         assert other.policy == by_spec.policy
         assert other.table.equals(by_spec.table)

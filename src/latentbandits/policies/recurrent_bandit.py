@@ -8,15 +8,7 @@ import numpy as np
 from latentbandits.compiled import kernel
 from latentbandits.noise import fresh_noise
 from latentbandits.policies.arms import forced_arm, set_index
-from latentbandits.policies.rounds import (
-    Clock,
-    arrived,
-    begin_round,
-    play,
-    play_highest,
-    reward_of_round,
-    set_unseen,
-)
+from latentbandits.policies.rounds import Clock, arrived, begin_round, play, play_highest, reward_of_round, set_unseen
 from latentbandits.protocols import Choice, PlainPolicy
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Untuned, Within

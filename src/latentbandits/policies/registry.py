@@ -4,14 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from latentbandits.parameters import Settings, divided
+from latentbandits.policies.ab_test import ABTest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesGreedy
 from latentbandits.policies.bayes_planner import BayesPlanner, PlanningFilter
 from latentbandits.policies.change_point_thompson import ChangePointThompson
-from latentbandits.policies.classical import UCB1, ABTest, EpsilonGreedy, ThompsonSampling, UniformRandom
 from latentbandits.policies.detection_augmented import DetectionAugmented
+from latentbandits.policies.discounted_ucb import DiscountedUCB
+from latentbandits.policies.epsilon_greedy import EpsilonGreedy
 from latentbandits.policies.exp3 import EXP3
 from latentbandits.policies.forgetful_thompson import DiscountedThompson, SlidingWindowThompson
-from latentbandits.policies.forgetful_ucb import DiscountedUCB, SlidingWindowUCB
 from latentbandits.policies.latent_autoregressive import LatentAutoregressive
 from latentbandits.policies.oracles import BestSingleArm, Scripted, StateOracle
 from latentbandits.policies.periodic_thompson import PeriodicThompson
@@ -19,8 +20,12 @@ from latentbandits.policies.probe_commit import ProbeCommit
 from latentbandits.policies.recurrent_bandit import RecurrentBandit
 from latentbandits.policies.restarting_ucb import CUSUMUCB, GLRUCB, MonitoredUCB
 from latentbandits.policies.scaled import Scaled
+from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB
 from latentbandits.policies.state_library import StateLibrary
+from latentbandits.policies.thompson import ThompsonSampling
 from latentbandits.policies.traces import TraceLearner
+from latentbandits.policies.ucb1 import UCB1
+from latentbandits.policies.uniform import UniformRandom
 from latentbandits.settings import InvalidValueError, check_int, nearest
 
 Preset = Callable[[int, Settings], Settings]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.policies.groups import LIMIT
-from latentbandits.policies.probe_commit import DecodeCommit, ProbeCommit
+from latentbandits.policies.probe_commit import ProbeCommit
 from latentbandits.policies.registry import policy
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.protocols import Contestant
@@ -28,6 +28,7 @@ from latentbandits_studies.experiments.claims import (
 from latentbandits_studies.experiments.registry import Experiment
 from latentbandits_studies.experiments.theory import bounds
 from latentbandits_studies.experiments.theory.figures import FIGURES
+from latentbandits_studies.policies.decode_commit import DecodeCommit
 
 SUMMARY = (
     "bounds on probing schedules, on decoding the state and on learners: whether they hold, and how tight they are"
