@@ -1,5 +1,8 @@
 """A matched learner, which is given the true statistic, against one that must make do with lag and fingerprint."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -39,7 +42,7 @@ OVERLAPS = (0.05, 0.1, 0.2, 0.25)
 MATCHED, BLIND = "adarp-ucb matched", "adarp-ucb"
 # The settings of D-UCB in this section are not stated and cannot be those that fit the main table, whose regret is far below the
 # published one. So they are fitted here, to the published figures of D-UCB alone.
-DISCOUNTED = {
+DISCOUNTED: Mapping[str, Mapping[str, Any]] = {
     f"d-ucb|discount {discount:g}, exploration {exploration:g}": {"discount": discount, "exploration": exploration}
     for discount in (0.95, 0.98, 0.99)
     for exploration in (0.5, 2.0, 4.0)
