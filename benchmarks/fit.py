@@ -43,8 +43,8 @@ _LINEAR: Mapping[str, Sequence[str | float]] = {
 _LINEAR_START: Settings = {"lag": "pair", "exploration": 1.0, "regularization": 1.0}
 _LINEAR_JOINT = (("lag", "exploration"),)
 _GATED = Column(
-    _LINEAR
-    | {
+    {
+        **_LINEAR,
         "residual_threshold": (1.0, 1.5, 2.0, 2.5, 3.0, 4.0),
         "residual_floor": (NOISE, 0.01, 0.02, 0.05, 0.1, 0.2),
         "margin": (0.0, 0.01, 0.02, 0.05, 0.1, 0.2),
@@ -59,7 +59,7 @@ _GATED = Column(
 def _scheduled(*intervals: int) -> Column:
     # the interval that minimises the bound of the paper's theorem is sqrt(1 / 0.01) for a stay probability of 0.99
     joint = (*_LINEAR_JOINT, ("lag", "interval"))
-    return Column(_LINEAR | {"interval": intervals}, _LINEAR_START | {"interval": 10}, joint)
+    return Column({**_LINEAR, "interval": intervals}, _LINEAR_START | {"interval": 10}, joint)
 
 
 COLUMNS: Mapping[str, Column] = {

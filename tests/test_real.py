@@ -113,7 +113,7 @@ def test_holm_corrects_step_by_step() -> None:
 
 
 def test_a_record_is_named_by_its_content() -> None:
-    rewards = np.random.default_rng(0).random((500, 3))
+    rewards = np.random.default_rng(0).random((2_000, 3))
     worlds = [lb.Replay(values) for values in (rewards, rewards.copy(), rewards + 1e-9)]
     one, same, other = (Case("x", world, {"ucb1": lb.policy("ucb1", arms=3)}, 50, 1) for world in worlds)
     assert one.keys == same.keys

@@ -1,6 +1,7 @@
 """What each part of adaptive probing buys: the lag, the fingerprint, the schedule; like compared with like."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -44,6 +45,7 @@ PARTS = ("full", "no lag", "no fingerprint")
 # The paper does not state the interval of its fixed schedules either, and it decides: so three are tried, the last or last but one of
 # which fits the main table
 INTERVALS = {"adarp-ucb": (4, 10, 20), "adasp-ucb": (4, 10, 40)}
+FIXED = "fixed schedule"  # of any interval
 STICKY, FAST = "stay 0.95, noise 0.05", "stay 0.5, noise 0.05"
 
 
@@ -89,28 +91,22 @@ def _figures(results: pd.DataFrame, case: str, name: str, profile: str) -> str:
     )
 
 
-def _sizes(results: pd.DataFrame, name: str, profile: str, case: str, interval_: int) -> str:
-    known = printed.ABLATION[name]
-    labels = [fixed(interval_) if variant == "fixed schedule" else variant for variant in known]
-    return matches(
-        list(known.values()), [interval(per_draw(results, case, f"{name}|{profile}|{one}")) for one in labels]
-    )
+def _costs_most(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
+    """Judge that the first costs more than any other: that what it lacks is the main gain, all else being the same."""
+    others = labels[1:]
+    return all_of((order(results, case, labels[0], other, len(others)).word for other in others), ABOVE)
 
 
-def _main_gain(results: pd.DataFrame, name: str, part: str, others: Sequence[str], profile: str, case: str) -> str:
-    """Judge that taking away one part costs more than taking away any other, all else being the same."""
-    words = (
-        order(results, case, f"{name}|{profile}|{part}", f"{name}|{profile}|{other}", len(others)).word
-        for other in others
-    )
-    return all_of(words, ABOVE)
+def _same(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
+    """Judge that all others are as good as the first, within 10 %."""
+    others = labels[1:]
+    return worst(near(order(results, case, other, labels[0], len(others)), 0.1) for other in others)
 
 
-def _same(results: pd.DataFrame, name: str, alike: Sequence[str], profile: str, case: str, share: float) -> str:
-    first = f"{name}|{profile}|{alike[0]}"
-    return worst(
-        near(order(results, case, f"{name}|{profile}|{other}", first, len(alike) - 1), share) for other in alike[1:]
-    )
+def _sizes(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
+    """Judge that the published figures come out."""
+    known = printed.ABLATION[labels[0].partition("|")[0]]
+    return matches(list(known.values()), [interval(per_draw(results, case, label)) for label in labels])
 
 
 def _listed(verdicts: Sequence[str]) -> str:
@@ -131,117 +127,88 @@ def window_claim(share: float) -> Claim:
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge the paper's figures and its reading of them, with the stated gates; what the fitted ones give is remarked."""
-    window = window_claim(theory.window_change(HiddenMarkov(stickiness=0.5).chain, 2))
-    return [*_sequential(results), *_randomized(results), _fast(results), window]
-
-
-def _claim(
-    results: pd.DataFrame,
-    name: str,
-    text: str,
-    known: str,
-    who: str,
-    case: str,
-    judge: Callable[[str, str, int], str],
-    probe_reason: str = "",
-) -> Claim:
-    """Judge under all noises, encodings of the lag and intervals; `judge` is given a profile, a case and an interval."""
-    places = [(profile, case.replace("0.05", f"{noise:g}")) for noise in NOISES for profile in STATED]
-    verdicts = {place: [judge(*place, tau) for tau in INTERVALS[who]] for place in places}
-    measured = [
-        f"{place.split(', ')[1]}, {profile}: {_figures(results, place, who, profile)} ({_listed(found)})"
-        for (profile, place), found in verdicts.items()
-    ]
-    fits = _listed([judge("fitted", case, tau) for tau in INTERVALS[who]])
-    other = f"gates and lag fitted to the main table, noise 0.05: {_figures(results, case, who, 'fitted')} ({fits})"
-    verdict = agreed(one for found in verdicts.values() for one in found)
-    return Claim(
-        f"ablation/{name}", text, known, "; ".join(measured), verdict, "; ".join(filter(None, [probe_reason, other]))
+    sp, rp = printed.ABLATION["adasp-ucb"], printed.ABLATION["adarp-ucb"]
+    sequential = (
+        f"{sp['full']:.0f} full, {sp['no fingerprint']:.0f} without fingerprint, {sp[FIXED]:.0f} fixed schedule"
     )
-
-
-def _sequential(results: pd.DataFrame) -> list[Claim]:
-    sp, known = "adasp-ucb", printed.ABLATION["adasp-ucb"]
-    figures = (
-        "{full:.0f} full, {no fingerprint:.0f} without fingerprint, {fixed schedule:.0f} fixed schedule".format_map(
-            known
-        )
-    )
-    return [
-        _claim(
-            results,
+    first, last = f"{rp['full']:.0f} full, about {rp['no lag']:.0f}", f"{rp[FIXED]:.0f} fixed schedule"
+    preset = {name: f"{mean(results, STICKY, name):.0f}" for name in ("sp-ucb", "rp-ucb")}
+    claims = (
+        (
             "adasp-fingerprint",
             "AdaSP-UCB, stay 0.95: the fingerprint is the main gain (taking it away costs more than taking lag or gates away)",
-            figures,
-            sp,
-            STICKY,
-            lambda profile, case, tau: _main_gain(results, sp, "no fingerprint", ("no lag", fixed(tau)), profile, case),
+            sequential,
+            Judge("adasp-ucb", STICKY, _costs_most, ("no fingerprint", "no lag", FIXED)),
+            "",
         ),
-        _claim(
-            results,
+        (
             "adasp-fixed",
             "AdaSP-UCB, stay 0.95: without its fingerprint it is as good as the fixed schedule (within 10 %)",
-            f"{known['no fingerprint']:.0f} and {known['fixed schedule']:.0f}",
-            sp,
-            STICKY,
-            lambda profile, case, tau: _same(results, sp, (fixed(tau), "no fingerprint"), profile, case, 0.1),
-            f"the fixed schedules have the same features; the preset SP-UCB has {mean(results, STICKY, 'sp-ucb'):.0f}",
+            f"{sp['no fingerprint']:.0f} and {sp[FIXED]:.0f}",
+            Judge("adasp-ucb", STICKY, _same, (FIXED, "no fingerprint")),
+            f"the fixed schedules have the same features; the preset SP-UCB has {preset['sp-ucb']}",
         ),
-        _claim(
-            results,
+        (
             "adasp-figures",
             "AdaSP-UCB, stay 0.95: the figures come out within 15 %",
-            figures,
-            sp,
-            STICKY,
-            lambda profile, case, tau: _sizes(results, sp, profile, case, tau),
+            sequential,
+            Judge("adasp-ucb", STICKY, _sizes, tuple(sp)),
             "the horizon is ours",
         ),
-    ]
-
-
-def _randomized(results: pd.DataFrame) -> list[Claim]:
-    rp, known = "adarp-ucb", printed.ABLATION["adarp-ucb"]
-    first, last = (
-        f"{known['full']:.0f} full, about {known['no lag']:.0f}",
-        f"{known['fixed schedule']:.0f} fixed schedule",
-    )
-    return [
-        _claim(
-            results,
+        (
             "adarp-timing",
             "AdaRP-UCB, stay 0.95: adaptive timing is the main gain (a fixed schedule costs more than dropping lag or fingerprint)",
             f"{first} without either, {last}",
-            rp,
-            STICKY,
-            lambda profile, case, tau: _main_gain(results, rp, fixed(tau), ("no lag", "no fingerprint"), profile, case),
+            Judge("adarp-ucb", STICKY, _costs_most, (FIXED, "no lag", "no fingerprint")),
             "the interval decides, which the paper does not state; the preset RP-UCB, with a pair and no gates, has "
-            f"{mean(results, STICKY, 'rp-ucb'):.0f}",
+            f"{preset['rp-ucb']}",
         ),
-        _claim(
-            results,
+        (
             "adarp-figures",
             "AdaRP-UCB, stay 0.95: the figures come out within 15 %",
             f"{first} without lag and without fingerprint, {last}",
-            rp,
-            STICKY,
-            lambda profile, case, tau: _sizes(results, rp, profile, case, tau),
+            Judge("adarp-ucb", STICKY, _sizes, tuple(rp)),
             "the horizon is ours",
         ),
-    ]
-
-
-def _fast(results: pd.DataFrame) -> Claim:
-    sp = "adasp-ucb"
-    return _claim(
-        results,
-        "fast-identical",
-        "Stay 0.5: AdaSP-UCB, it without a fingerprint and its fixed schedule are nearly the same (within 10 %)",
-        "nearly identical",
-        sp,
-        FAST,
-        lambda profile, case, tau: _same(results, sp, ("full", "no fingerprint", fixed(tau)), profile, case, 0.1),
+        (
+            "fast-identical",
+            "Stay 0.5: AdaSP-UCB, it without a fingerprint and its fixed schedule are nearly the same (within 10 %)",
+            "nearly identical",
+            Judge("adasp-ucb", FAST, _same, ("full", "no fingerprint", FIXED)),
+            "",
+        ),
     )
+    window = window_claim(theory.window_change(HiddenMarkov(stickiness=0.5).chain, 2))
+    return [*(_claim(results, *claim) for claim in claims), window]
+
+
+class Judge(NamedTuple):
+    """How variants of a policy are judged in a case; `FIXED` among them stands for each interval in turn."""
+
+    who: str
+    case: str
+    rule: Callable[[pd.DataFrame, str, Sequence[str]], str]
+    variants: Sequence[str]
+
+    def verdicts(self, results: pd.DataFrame, case: str, profile: str) -> list[str]:
+        """Return a verdict for every interval of the fixed schedules."""
+        made = [[fixed(tau) if part == FIXED else part for part in self.variants] for tau in INTERVALS[self.who]]
+        return [self.rule(results, case, [f"{self.who}|{profile}|{part}" for part in parts]) for parts in made]
+
+
+def _claim(results: pd.DataFrame, name: str, text: str, known: str, judge: Judge, why: str) -> Claim:
+    """Judge under all noises, encodings of the lag and intervals."""
+    places = [(profile, judge.case.replace("0.05", f"{noise:g}")) for noise in NOISES for profile in STATED]
+    verdicts = {(profile, case): judge.verdicts(results, case, profile) for profile, case in places}
+    measured = [
+        f"{case.split(', ')[1]}, {profile}: {_figures(results, case, judge.who, profile)} ({_listed(found)})"
+        for (profile, case), found in verdicts.items()
+    ]
+    fits = _listed(judge.verdicts(results, judge.case, "fitted"))
+    figures = _figures(results, judge.case, judge.who, "fitted")
+    other = f"gates and lag fitted to the main table, noise 0.05: {figures} ({fits})"
+    verdict = agreed(one for found in verdicts.values() for one in found)
+    return Claim(f"ablation/{name}", text, known, "; ".join(measured), verdict, "; ".join(filter(None, [why, other])))
 
 
 def plot_parts(results: pd.DataFrame) -> Figure:
@@ -255,7 +222,7 @@ def plot_parts(results: pd.DataFrame) -> Figure:
     names = [(policy, variant) for policy in INTERVALS for variant in variants(policy)]
     figure, grid = panels(len(places) // 3, 3, (9.4, 10.2), sharey="row", sharex=True)
     for axes, (case, profile) in zip(grid, places, strict=True):
-        known = [printed.ABLATION[who].get("fixed schedule" if "fixed" in part else part) for who, part in names]
+        known = [printed.ABLATION[who].get(FIXED if "fixed" in part else part) for who, part in names]
         labels = [f"{policy}|{profile}|{variant}" for policy, variant in names]
         texts = [f"{label(policy)[:5]} {variant}" for policy, variant in names]
         bars(axes, results, case, labels, texts, known if "0.95" in case else [None] * len(names))

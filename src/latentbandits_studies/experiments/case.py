@@ -108,6 +108,10 @@ def describe_parts(thing: object) -> dict[str, object]:
 
 def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
-        return value.tolist() if value.size <= MOST_SHOWN else hashlib.sha256(value.tobytes()).hexdigest()[:24]
+        return (
+            value.tolist()
+            if max((value.size, *value.shape)) <= MOST_SHOWN
+            else hashlib.sha256(value.tobytes()).hexdigest()[:24]
+        )
     has_parts = dataclasses.is_dataclass(value) or (isinstance(value, tuple) and type(value) is not tuple)
     return describe_parts(value) if has_parts else value

@@ -34,14 +34,16 @@ def curve(axes: Axes, x: Sequence[float] | np.ndarray | pd.Series, cells: Iterab
     """Plot means over x, with their intervals."""
     mean, low, high = np.array(list(cells), float).T
     reach = np.maximum([mean - low, high - mean], 0.0)  # rounding may leave less than nothing
-    axes.errorbar(x, mean, yerr=reach, **{"marker": "o", "ms": 3, "capsize": 2} | looks)
+    given: dict[str, Any] = {"marker": "o", "ms": 3, "capsize": 2} | looks
+    axes.errorbar(x, mean, yerr=reach, **given)
 
 
 def dots(axes: Axes, cells: Iterable[Span], places: Sequence[float] | np.ndarray, **looks: Any) -> None:
     """Plot means as marks in rows, with their intervals from left to right."""
     mean, low, high = np.array(list(cells), float).T
     reach = np.maximum([mean - low, high - mean], 0.0)
-    axes.errorbar(mean, places, xerr=reach, **{"linestyle": "none", "marker": "o", "ms": 4, "capsize": 2} | looks)
+    given: dict[str, Any] = {"linestyle": "none", "marker": "o", "ms": 4, "capsize": 2} | looks
+    axes.errorbar(mean, places, xerr=reach, **given)
 
 
 def of_draws(results: pd.DataFrame, case: str, names: Iterable[str], column: str = "regret") -> list[Span]:

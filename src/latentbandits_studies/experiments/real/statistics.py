@@ -114,8 +114,9 @@ def shift_test(one: np.ndarray, other: np.ndarray, least: int) -> Shifted:
 
 def _ranks(values: np.ndarray) -> np.ndarray:
     """Return centred ranks, equal values their mean rank; NaN stays."""
-    ranks: np.ndarray = rankdata(values, nan_policy="omit")
-    return ranks - np.nanmean(ranks)
+    ranks = rankdata(values, nan_policy="omit")
+    found: np.ndarray = ranks - np.nanmean(ranks)
+    return found
 
 
 def _correlations(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """StateLibrary, which has no knowledge of the world, beside the paper's policies, change-point peers and the Bayes limit."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -137,8 +139,8 @@ def _dots(axes: Axes, table: pd.DataFrame, cases: list[str], paper: tuple[str, .
         looks = {"color": style(name).color, "marker": _MARKS[str(style(name).line)], "markerfacecolor": filled}
         plots.dots(axes, cells.loc[name].reindex(cases).to_numpy(), places + lane, label=label(name), zorder=3, **looks)
     best = cells["multiple"].unstack("policy").loc[cases, list(SINGLE_GROUP)].min(axis=1)
-    looks = {"marker": "o", "ms": 10, "markerfacecolor": "none", "markeredgecolor": GREY, "zorder": 2}
-    axes.plot(best, places - 0.27, linestyle="none", label="best with one group in the paper", **looks)
+    ring: dict[str, Any] = {"marker": "o", "ms": 10, "markerfacecolor": "none", "markeredgecolor": GREY, "zorder": 2}
+    axes.plot(best, places - 0.27, linestyle="none", label="best with one group in the paper", **ring)
     _ratios(axes, table[table["case"].isin(cases)][_SPAN])
     values = cells.loc[LIBRARY, "multiple"].reindex(cases)
     titles = [f"{settings.title(case)}   {value:.2f}" for case, value in values.items()]
