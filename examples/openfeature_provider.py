@@ -1,7 +1,7 @@
 """A provider of OpenFeature, to copy: a flag is an experiment of a service, its value is the arm, the targeting key is the subject.
 
-Needs `pip install openfeature-sdk` and `latentbandits[client]`. Every evaluation is a decision, so evaluate a flag once. The decision's id is in the
-details (`flag_metadata["decision"]`): give it to `tell` with the reward.
+Needs `pip install openfeature-sdk` and `latentbandits[client]`. Every evaluation is a decision, so evaluate a flag once. The id of the
+decision is in the details (`flag_metadata["decision"]`): give it to `tell` with the reward.
 """
 
 from typing import Any

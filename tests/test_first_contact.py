@@ -121,6 +121,6 @@ def test_quickstart_refuses_to_guess_when_there_is_nobody_to_answer(
 
 
 def test_the_defaults_of_the_quickstart_are_answers() -> None:
-    found = {one.word: one.answer(one.default) for one in quickstart.QUESTIONS}
+    found = {word: quickstart.value(word, default) for word, _, default in quickstart.QUESTIONS}
     assert found["arms"] == ["a", "b", "c"]
     assert found["dwell"] is None
