@@ -57,9 +57,9 @@ class Provider(AbstractProvider):
         said = {"decision": decision.id, "by": decision.by}
         return FlagResolutionDetails(decision.arm, reason=Reason.SPLIT, variant=str(decision.arm), flag_metadata=said)
 
-    def resolve_string_details(self, flag_key: str, default_value: str, evaluation_context: Any = None) -> Any:  # noqa: D102
+    def resolve_string_details(self, flag_key: str, default_value: Any, evaluation_context: Any = None) -> Any:  # noqa: D102
         return self.resolve(flag_key, default_value, evaluation_context)
 
     resolve_boolean_details = resolve_integer_details = resolve_float_details = resolve_object_details = (
-        resolve_string_details  # type: ignore[assignment]
+        resolve_string_details
     )
