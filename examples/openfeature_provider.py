@@ -1,7 +1,7 @@
 """A provider of OpenFeature, to copy: a flag is an experiment of a service, its value is the arm, the targeting key is the subject.
 
-Needs `pip install openfeature-sdk` and `latentbandits[client]`. Every evaluation is a decision, so evaluate a flag once.
-The decision's id is in the details (`flag_metadata["decision"]`): give it to `tell` with the reward.
+Needs `pip install openfeature-sdk` and `latentbandits[client]`. Every evaluation is a decision, so evaluate a flag once. The id of the
+decision is in the details (`flag_metadata["decision"]`): give it to `tell` with the reward.
 """
 
 from typing import Any
@@ -57,9 +57,9 @@ class Provider(AbstractProvider):
         said = {"decision": decision.id, "by": decision.by}
         return FlagResolutionDetails(decision.arm, reason=Reason.SPLIT, variant=str(decision.arm), flag_metadata=said)
 
-    def resolve_string_details(self, flag_key: str, default_value: str, evaluation_context: Any = None) -> Any:  # noqa: D102
+    def resolve_string_details(self, flag_key: str, default_value: Any, evaluation_context: Any = None) -> Any:  # noqa: D102
         return self.resolve(flag_key, default_value, evaluation_context)
 
     resolve_boolean_details = resolve_integer_details = resolve_float_details = resolve_object_details = (
-        resolve_string_details  # type: ignore[assignment]
+        resolve_string_details
     )

@@ -20,10 +20,12 @@ import pytest
 from latentbandits import cli
 from latentbandits.advice import flips, problem
 from latentbandits.advice.measure import CLOSE, FINALISTS
+from latentbandits.advice.parameter import NAME
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.race import HOPELESS, MANY, RISK
 from latentbandits.advice.study import FEWEST_WORLDS
-from latentbandits.advice.vocabulary import markdown_table
+from latentbandits.advice.vocabulary import PARAMETERS, show
+from latentbandits.worlds.registry import REGISTRY
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "docs" / "problems"
@@ -201,6 +203,22 @@ def test_every_file_is_used() -> None:
         assert (HOME / name).stat().st_size < 250_000
     for page in STORIES:
         assert f"({page}.md)" in text("README")
+
+
+def markdown_table() -> str:
+    """Return the table of words in Markdown."""
+    rows = [
+        "| word | meaning | must be | left out: `compare`, `tune` | left out: `advise` | kinds |",
+        "|---|---|---|---|---|---|",
+    ]
+    for word in PARAMETERS.values():
+        form = word.choices("`") if word.type == NAME else word.must_be
+        default = "-" if word.default is None else show(word.default)
+        usual = ", ".join(part for part in (default, word.note) if part and part != "-") or "-"
+        wide = usual if word.wide is None else show(word.wide)
+        kinds = "all" if len(word.kinds) == len(REGISTRY) else ", ".join(word.kinds)
+        rows.append(f"| `{word.name}` | {word.help} | {form} | {usual} | {wide} | {kinds} |")
+    return "\n".join(rows)
 
 
 def test_the_table_of_words_is_that_of_the_code() -> None:

@@ -1,7 +1,6 @@
 """Which policies play: the candidates that `advise` considers for a problem, and one policy for `tune` and `trace`."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from latentbandits import specs
 from latentbandits.advice.base import BaseProblem
@@ -78,25 +77,8 @@ def check_groups(label: str, policy: Contestant, groups: int | None) -> None:
         )
 
 
-class Single(NamedTuple):
-    """A problem and a policy that fits it.
-
-    Attributes
-    ----------
-    problem : the problem, or the world and its sizes
-    spec : the policy as labels show it
-    name : its name, or module:Class, without settings
-    policy : the policy
-    """
-
-    problem: BaseProblem
-    spec: str
-    name: str
-    policy: Contestant
-
-
-def fit_policy(owner: str, problem: object, policy: Spec, **words: object) -> Single:
-    """Return a problem, with some words changed, and a policy that fits it, or refuse either.
+def fit_policy(owner: str, problem: object, policy: Spec, **words: object) -> tuple[BaseProblem, str, str, Contestant]:
+    """Return a problem, with some words changed, and a policy that fits it, after its spec and its name without settings; or refuse.
 
     Examples
     --------
@@ -113,7 +95,7 @@ def fit_policy(owner: str, problem: object, policy: Spec, **words: object) -> Si
         spec = specs.shown_as(policy)
         made = as_policies({spec: policy}, described)[spec]
         check_groups(spec, made, described.groups)
-        return Single(described, spec, specs.name_of(policy), made)
+        return described, spec, specs.name_of(policy), made
     except InvalidValueError as refusal:
         if refusal.owner in ("compare", "simulate"):
             raise refusal.at(owner=owner) from None

@@ -111,8 +111,7 @@ def _leads(axes: Axes, advice: "Advice", names: Sequence[str]) -> None:
     """Plot the regret of some candidates over the winner's, on the worlds that both met."""
     race = advice.race
     for y, name in enumerate(names):
-        count = min(race.worlds(name), race.worlds(advice.winner))
-        middle, low, high = ratio(race.regret[name][:count], race.regret[advice.winner][:count])
+        middle, low, high = ratio(*race.paired(name, advice.winner))
         axes.errorbar(
             middle, y, xerr=[[middle - low], [high - middle]], color=style(name).color, marker="o", ms=5, capsize=2
         )
@@ -166,9 +165,8 @@ def _sweep(axes: Axes, sweep: Sweep, winner: str, shown: Sequence[str]) -> None:
     for name in shown:
         bars = []
         for point in sweep.points:
-            both = [point.race.regret[label] for label in (name, winner)]
-            count = min(map(len, both))
-            bars.append(ratio(both[0][:count], both[1][:count]) if both[1][:count].mean() > 0 else (np.nan,) * 3)
+            theirs, ours = point.race.paired(name, winner)
+            bars.append(ratio(theirs, ours) if ours.mean() > 0 else (np.nan,) * 3)
         middle, low, high = np.array(bars).T
         look = style(name)
         axes.plot(values, middle, color=look.color, linestyle=look.line, marker="o", ms=3, label=label(name))

@@ -169,9 +169,8 @@ class FlipSearch:
 
     def confirm(self, there: BaseProblem, ran: Race) -> float:
         """Return the share of regret that a race's winner saves, 0 unless fresh worlds confirm that it is worth a change."""
-        ours, theirs = ran.regret[self.winner], ran.regret[ran.winner]
-        count = min(len(ours), len(theirs))
-        if ran.winner == self.winner or p_value(ours[:count] - theirs[:count]) > HINT:
+        ours, theirs = ran.paired(self.winner, ran.winner)
+        if ran.winner == self.winner or p_value(ours - theirs) > HINT:
             return 0.0
         saved, level = self.saves(there, ran.winner, CHECKED)
         return saved if level <= LEVEL and saved >= WORTH else 0.0

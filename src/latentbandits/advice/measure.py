@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from latentbandits.advice.base import BaseProblem
@@ -100,13 +99,7 @@ def sureness(chosen: Race, comparison: Comparison) -> float:
     errors = [p_value(regret[label] - ours) for label in rivals if label in regret]
     unmeasured = [label for label in chosen.left if label not in regret]
     if chosen.hurried:
-        errors += [len(rivals) * p_value(excess_regret(chosen, label)) for label in unmeasured]
+        pairs = [chosen.paired(label, chosen.winner) for label in unmeasured]
+        errors += [len(rivals) * p_value(theirs - winners) for theirs, winners in pairs]
     sure = 0.0 if unmeasured and not chosen.hurried else 1 - sum(errors) - RISK
     return max(0.0, min(sure, len(ours) / (len(ours) + 1)))
-
-
-def excess_regret(chosen: Race, label: str) -> np.ndarray:
-    """Return how much more regret a candidate has than the winner of a race, on the worlds that both used."""
-    count = min(chosen.worlds(label), chosen.worlds(chosen.winner))
-    more: np.ndarray = chosen.regret[label][:count] - chosen.regret[chosen.winner][:count]
-    return more

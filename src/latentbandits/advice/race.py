@@ -52,11 +52,15 @@ class Race:
         """Return the number of worlds that a candidate used."""
         return len(self.regret[label])
 
+    def paired(self, label: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the regret of two candidates on the worlds that both used."""
+        count = min(self.worlds(label), self.worlds(other))
+        return self.regret[label][:count], self.regret[other][:count]
+
     def over(self, label: str, other: str) -> float:
         """Return the regret of one candidate over that of another, on the worlds that both used."""
-        count = min(self.worlds(label), self.worlds(other))
-        below = float(self.regret[other][:count].mean())
-        return float(self.regret[label][:count].mean()) / below if below > 0 else float("inf")
+        above, below = (float(regret.mean()) for regret in self.paired(label, other))
+        return above / below if below > 0 else float("inf")
 
     @property
     def order(self) -> list[str]:

@@ -232,9 +232,10 @@ def _requested_axis(policy: Contestant, setting: str, value: Value, where: objec
     if number:
         form = f'a range such as "5 to 200", or {form}'
     ends = parse_range(where) if number and not isinstance(where, list) else None
-    if not isinstance(value, bool | int | float | str) or (ends is None and not isinstance(where, list)):
+    values = where if isinstance(where, list) else ends
+    if values is None or not isinstance(value, bool | int | float | str):
         raise InvalidValueError(OWNER, field, where, form)
-    accepted: list[Any] = [accept(OWNER, field, given, Field(type(value), rule, False, ())) for given in ends or where]
+    accepted: list[Any] = [accept(OWNER, field, each, Field(type(value), rule, False, ())) for each in values]
     if ends is None:
         if len(set(accepted)) < max(2, len(accepted)):
             raise InvalidValueError(OWNER, field, where, form + ", each once")

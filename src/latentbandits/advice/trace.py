@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from latentbandits.advice.parameter import Words
 from latentbandits.advice.result import Result, Values, records
 from latentbandits.presentation.numbers import counted, percent
 from latentbandits.presentation.palette import label
-from latentbandits.protocols import CONTINUED, REASONS, Contestant, Policy, Realisation, World
+from latentbandits.protocols import CONTINUED, REASONS, Contestant, Policy, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import InvalidValueError, check_int
 from latentbandits.simulation.batch import believe_one, record_one
@@ -44,7 +44,7 @@ class Trace(Result):
     problem : the problem, or the world
     spec, name : the policy as it was given, and its name (or module:Class) without settings
     policy : the policy
-    number_of_states : number of hidden states of the world, 0 for a world without any
+    number_of_states : number of hidden states of the world, or of those that were visited if it does not say; 0 for none
     states : int array (rounds,), the hidden state
     means : array (rounds, arms), the expected rewards, minus infinity where an arm is not available
     arms : int array (rounds, groups), the arms played
@@ -197,30 +197,14 @@ def trace(
     beliefs = (
         believe_one(made, realisation, random.copy(), first) if isinstance(made, Policy) and made.has_belief else []
     )
-    number = count_states(place.sample(place.seed, 0), realisation)
+    truth = realisation.truth
+    visited = len(set(realisation.states[realisation.states >= 0].tolist()))
+    number = visited if truth is None else len(truth.start)
     states, means, arms, probe_reasons = (
         part[first - 1 :] for part in (realisation.states, realisation.offered, arms, probe_reasons)
     )
     table = tabulate(first, states, means, arms, probe_reasons)
     return Trace(table, place, spec, name, made, number, states, means, arms, probe_reasons, beliefs)
-
-
-@runtime_checkable
-class HasStates(Protocol):
-    """A world that says how many hidden states it has."""
-
-    @property
-    def states(self) -> int:
-        """Number of hidden states."""
-
-
-def count_states(world: World, realisation: Realisation) -> int:
-    """Return the number of hidden states of a world, or of those in a realisation if the world does not say."""
-    if realisation.truth is not None:
-        return len(realisation.truth.start)
-    if isinstance(world, HasStates):
-        return world.states
-    return len(set(realisation.states[realisation.states >= 0].tolist()))
 
 
 def window(horizon: int, start: int | None, rounds: int | None) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.candidates import Spec, fit_policy
 from latentbandits.advice.compare import BINS, Comparison, has_limit, is_record, rank
 from latentbandits.advice.parameter import Words
-from latentbandits.advice.problem import Problem, as_problem
+from latentbandits.advice.problem import as_problem
 from latentbandits.advice.result import Result, Values, records
 from latentbandits.advice.space import OWNER, Axis, Value, space
 from latentbandits.advice.study import Task, run_study
@@ -44,7 +44,7 @@ class Tuning(Result):
     found : the changes that were best on the worlds tuned on
     gain, gain_low, gain_high : mean regret of the defaults less that of the tuned policy on the same held-out worlds, and its 95 % interval
     comparison : both on the held-out worlds, beside the Bayes limit where it is known
-    call : the Python call that returns the same
+    search : the settings to search, as they were given
     """
 
     problem: BaseProblem
@@ -57,7 +57,7 @@ class Tuning(Result):
     gain_low: float
     gain_high: float
     comparison: Comparison
-    call: str
+    search: Mapping[str, object] | None
     owner: ClassVar[str] = OWNER
     suffixes: ClassVar[tuple[str, ...]] = (".toml", *Result.suffixes)
 
@@ -162,9 +162,10 @@ class Tuning(Result):
 
     def python(self, path: str | Path = "tuned.toml") -> str:
         """Return the Python code that does the same, with the file that `save` writes."""
+        searched = "" if self.search is None else f"    search={dict(self.search)!r},\n"
         return (
-            f"import latentbandits as lb\n\n{self.call}\n"
-            f"print(tuning.text())\ntuning.save({str(path)!r})\nagent = lb.Agent({str(path)!r})"
+            f"import latentbandits as lb\n\ntuning = lb.tune(\n    {self.problem.source()},\n    {self.spec!r},\n{searched}"
+            f"    trials={len(self.table)},\n)\nprint(tuning.text())\ntuning.save({str(path)!r})\nagent = lb.Agent({str(path)!r})"
         )
 
 
@@ -238,8 +239,7 @@ def tune(
     table, found = run_study(task, trials, study, lambda done: report(done, trials + 1))
     gain, comparison = judge(task, found)
     report(trials + 1, trials + 1)
-    call = call_of(task, policy, search, trials, study, sizes)
-    return Tuning(table, task.problem, task.spec, task.name, task.policy, task.axes, found, *gain, comparison, call)
+    return Tuning(table, task.problem, task.spec, task.name, task.policy, task.axes, found, *gain, comparison, search)
 
 
 def prepare(
@@ -276,25 +276,3 @@ def judge(task: Task, changes: dict[str, Value]) -> tuple[tuple[float, float, fl
     )  # fmt: skip
     gain = interval(results.regret[0] - results.regret[1]) if changes else (0.0, 0.0, 0.0)
     return gain, rank(task.problem, given, made, results)
-
-
-def call_of(
-    task: Task,
-    policy: Spec,
-    search: Mapping[str, object] | None,
-    trials: int,
-    study: str | Path | None,
-    sizes: Mapping[str, int | None],
-) -> str:
-    """Return the call that did this, as Python code."""
-    given: dict[str, object] = {
-        "search": dict(search) if search else None,
-        "trials": trials,
-        "study": str(study) if study else None,
-    }
-    if not isinstance(task.problem, Problem):  # a problem has its sizes itself
-        given |= sizes
-    ours = type(policy).__module__.startswith("latentbandits.")
-    what = f"{'lb.' if ours else ''}{policy!r}"
-    options = "".join(f",\n    {key}={value!r}" for key, value in given.items() if value is not None)
-    return f"tuning = lb.tune(\n    {task.problem.source()},\n    {what}{options},\n)"

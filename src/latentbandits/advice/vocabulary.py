@@ -229,10 +229,11 @@ OPTIONS = (
     _share("available", "share of rounds in which an arm is available; one arm always is", Within(0.01, 1), 1),
     _amount("stretch", "rounds for which an arm is available before it leaves, on average", AtLeast(1), 200),
 )
-_TABLE = (*COMMON, *OPTIONS)
-PARAMETERS: Mapping[str, Parameter] = {word.name: word for word in _TABLE}
+PARAMETERS: Mapping[str, Parameter] = {word.name: word for word in (*COMMON, *OPTIONS)}
 # The numbers that may be ranges
-QUANTITIES: Mapping[str, Parameter] = {word.name: word for word in _TABLE if word.ranged and word.type != MATRIX}
+QUANTITIES: Mapping[str, Parameter] = {
+    word.name: word for word in PARAMETERS.values() if word.ranged and word.type != MATRIX
+}
 
 
 @functools.cache
@@ -253,31 +254,16 @@ def refuse_unknown(owner: str, word: str) -> InvalidValueError:
     return InvalidValueError(owner, "word", word, f"one of {', '.join(PARAMETERS)}{nearest(word, PARAMETERS)}")
 
 
-def markdown_table() -> str:
-    """Return the table of words in Markdown."""
-    rows = [
-        "| word | meaning | must be | left out: `compare`, `tune` | left out: `advise` | kinds |",
-        "|---|---|---|---|---|---|",
-    ]
-    for word in _TABLE:
-        form = word.choices("`") if word.type == NAME else word.must_be
-        default = "-" if word.default is None else _show(word.default)
-        usual = ", ".join(part for part in (default, word.note) if part and part != "-") or "-"
-        wide = usual if word.wide is None else _show(word.wide)
-        kinds = "all" if len(word.kinds) == len(REGISTRY) else ", ".join(word.kinds)
-        rows.append(f"| `{word.name}` | {word.help} | {form} | {usual} | {wide} | {kinds} |")
-    return "\n".join(rows)
-
-
 def docstring() -> str:
     """Return the words as parameters of a docstring."""
     lines = []
-    for word in _TABLE:
-        default = "" if word.default is None else f"; {_show(word.default)} if not given"
+    for word in PARAMETERS.values():
+        default = "" if word.default is None else f"; {show(word.default)} if not given"
         choices = f" ({word.choices()})" if word.choices() else ""
         lines += [f"{word.name} : {word.must_be}", f"    {word.help[0].upper()}{word.help[1:]}{choices}{default}."]
     return "\n".join(lines)
 
 
-def _show(value: object) -> str:
+def show(value: object) -> str:
+    """Return a value of a word as the docs show it."""
     return f'"{value}"' if isinstance(value, Range) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -86,12 +86,6 @@ def parser(configured: Container[str] | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def welcome() -> int:
-    """Say what the command can do, and what to type next."""
-    print(overview())
-    return 0
-
-
 def overview() -> str:
     """Return what the command can do, and what to type next."""
     listed = commands()
@@ -115,7 +109,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; bad input ends in one sentence and exit code 2, output that cannot be written in one and exit code 1."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = command(given) if given else welcome()
+        if given:
+            code = command(given)
+        else:
+            print(overview())
+            code = 0
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader, `head` say, has closed the pipe

@@ -3,9 +3,9 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
@@ -33,23 +33,6 @@ with lb.open_agent("decisions.db", "first", policy={policy!r}, arms=ARMS) as age
 '''
 
 
-class Question(NamedTuple):
-    """A question.
-
-    Attributes
-    ----------
-    word : what the answer describes
-    text : the question
-    default : the answer to an empty line
-    answer : makes a value of the text of an answer; raises ValueError, with the rule, if it cannot
-    """
-
-    word: str
-    text: str
-    default: str
-    answer: Callable[[str], object]
-
-
 def names(text: str) -> list[str]:
     """Return names of arms, from a list or a number.
 
@@ -67,40 +50,36 @@ def names(text: str) -> list[str]:
     return arms
 
 
-def word(name: str) -> Callable[[str], object]:
-    """Return what makes a value of an answer by the rule of a word of the problem; None for what is not known."""
-
-    def answer(text: str) -> object:
-        from latentbandits.advice.problem import Problem
-        from latentbandits.advice.vocabulary import PARAMETERS
-        from latentbandits.cli.problem import parse
-
-        if text == UNKNOWN:
-            return None
-        try:
-            return vars(Problem(**{name: parse(name, text)}))[name]
-        except ValueError:
-            raise ValueError(f"{PARAMETERS[name].must_be}, or {UNKNOWN}") from None
-
-    return answer
-
-
-def kind_of_reward(text: str) -> str:
-    """Return the distribution of rewards that an answer means."""
-    kinds = {"yes/no": "bernoulli", "y": "bernoulli", "yes": "bernoulli", "number": "gaussian", "n": "gaussian"}
-    if text.lower() not in kinds:
-        raise ValueError("yes/no or number")
-    return kinds[text.lower()]
-
-
+# Word, question, and the answer to an empty line
 QUESTIONS = (
-    Question("arms", "What do you choose between? Names with commas between them, or how many", "a, b, c", names),
-    Question("rewards", "What do you see afterwards: yes/no (a click, a sale) or a number", "yes/no", kind_of_reward),
-    Question("means", "What does it earn on average, from the worst to the best", "0 to 1", word("means")),
-    Question("horizon", "How many decisions will there be", "10000", word("horizon")),
-    Question("dwell", f"After how many decisions may the best one change? A range will do, {UNKNOWN} if unknown", UNKNOWN, word("dwell")),
-    Question("delay", "After how many decisions does its reward arrive", "0", word("delay")),
-)  # fmt: skip
+    ("arms", "What do you choose between? Names with commas between them, or how many", "a, b, c"),
+    ("rewards", "What do you see afterwards: yes/no (a click, a sale) or a number", "yes/no"),
+    ("means", "What does it earn on average, from the worst to the best", "0 to 1"),
+    ("horizon", "How many decisions will there be", "10000"),
+    ("dwell", f"After how many decisions may the best one change? A range will do, {UNKNOWN} if unknown", UNKNOWN),
+    ("delay", "After how many decisions does its reward arrive", "0"),
+)
+REWARDS = {"yes/no": "bernoulli", "y": "bernoulli", "yes": "bernoulli", "number": "gaussian", "n": "gaussian"}
+
+
+def value(word: str, text: str) -> object:
+    """Return what an answer means, None for what is not known; raise ValueError, with the rule, if it means nothing."""
+    from latentbandits.advice.problem import Problem
+    from latentbandits.advice.vocabulary import PARAMETERS
+    from latentbandits.cli.problem import parse
+
+    if word == "arms":
+        return names(text)
+    if word == "rewards":
+        if text.lower() not in REWARDS:
+            raise ValueError("yes/no or number")
+        return REWARDS[text.lower()]
+    if text == UNKNOWN:
+        return None
+    try:
+        return vars(Problem(**{word: parse(word, text)}))[word]
+    except ValueError:
+        raise ValueError(f"{PARAMETERS[word].must_be}, or {UNKNOWN}") from None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -127,8 +106,8 @@ def run(options: argparse.Namespace) -> int:
     if options.out.exists():
         raise InvalidValueError("quickstart", "--out", str(options.out), "a folder that does not exist yet")
     answers: dict[str, Any] = {
-        question.word: question.answer(question.default) if options.defaults else ask(question)
-        for question in QUESTIONS
+        word: value(word, default) if options.defaults else ask(word, question, default)
+        for word, question, default in QUESTIONS
     }
     arms: list[str] = answers.pop("arms")
     words = {"arms": len(arms)} | {name: value for name, value in answers.items() if value not in (None, 0)}
@@ -147,17 +126,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def ask(question: Question) -> object:
+def ask(word: str, question: str, default: str) -> object:
     """Return the answer to a question; one that cannot be used is asked for again."""
     while True:
         try:
-            text = input(f"{question.text} [{question.default}]: ").strip()
+            text = input(f"{question} [{default}]: ").strip()
         except EOFError:
-            raise ValueError(
-                f"quickstart: {question.word} has no answer but must be given; --defaults asks nothing"
-            ) from None
+            raise ValueError(f"quickstart: {word} has no answer but must be given; --defaults asks nothing") from None
         try:
-            return question.answer(text or question.default)
+            return value(word, text or default)
         except ValueError as rule:
             print(f"{text!r} does not fit, it must be {rule}.", file=sys.stderr)
 
