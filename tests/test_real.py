@@ -141,7 +141,9 @@ def few_resamples() -> Iterator[None]:
     """Intervals of curves that are flat, which a few resamples give as exactly as thousands; how intervals cover is tested above."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims, "FINE", 400)
-        patch.setattr(claims, "over_time", lambda values, level=0.95, resamples=200: over_time(values, level, resamples))
+        patch.setattr(
+            claims, "over_time", lambda values, level=0.95, resamples=200: over_time(values, level, resamples)
+        )
         yield
 
 
