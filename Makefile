@@ -44,7 +44,7 @@ unit: $(VENV)/dev
 	$(BIN)/pytest -n auto --dist worksteal
 
 test-slow: $(VENV)/slow  ## long statistical checks, the site, and the examples beside other packages
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n auto --dist worksteal
 
 test-oldest: $(OLDEST)/ready  ## the tests with the oldest Python and dependencies that pyproject.toml allows (needs python3.11)
 	$(OLDEST)/bin/pytest -n auto --dist worksteal

@@ -1,5 +1,6 @@
 """What tests of several files share."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,12 @@ def pytest_configure() -> None:
     background start programs of their own, or allow it.
     """
     background._can_start = lambda: False
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave alone what all tests share: modules and the tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

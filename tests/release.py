@@ -51,7 +51,7 @@ PROOF = {
     "[one.cases(True) for one in experiments()]",
     "serve": "import latentbandits.serve.run",
     "sim": _PLAYED,
-    "slow": "import django, fastapi, flask, mlflow, vowpalwabbit",
+    "slow": "import django, fastapi, flask, mlflow",
     "test": "import hypothesis, playwright, pytest, schemathesis",
     "tune": "import latentbandits.advice.tune, optuna",
 }

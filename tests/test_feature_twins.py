@@ -12,8 +12,8 @@ from latentbandits.random import stream
 from latentbandits.simulation.batch import believe_one, record_one
 from tests.twins import TABLES, Played, Settings, assert_same, play, twin_of
 
-LENGTHS = pytest.mark.parametrize("rounds", [250, pytest.param(2000, marks=pytest.mark.slow)])
-INTERPRETED_LENGTHS = pytest.mark.parametrize("rounds", [150, pytest.param(400, marks=pytest.mark.slow)])
+LENGTHS = pytest.mark.parametrize("rounds", [150, pytest.param(2000, marks=pytest.mark.slow)])
+INTERPRETED_LENGTHS = pytest.mark.parametrize("rounds", [100, pytest.param(400, marks=pytest.mark.slow)])
 QUICK: Settings = {"states": 3, "stickiness": 0.98, "noise": 0.1}
 CLICKS: Settings = {"states": 3, "stickiness": 0.98, "rewards": "bernoulli", "span": (0.3, 0.7)}
 

@@ -33,17 +33,21 @@ from latentbandits_studies.policies.summaries import BeliefLearner, SummaryLearn
 from tests.test_representation import constructed as constructed_decomposition
 
 
-class TestAllParts(PolicyChecks):
+class Checks(PolicyChecks):
+    rounds, redraws = 100, 2_500
+
+
+class TestAllParts(Checks):
     def policy(self) -> Any:
         return SummaryLearner(arms=3, lags=2, fingerprints=2, age=True, products=True, interval=7)
 
 
-class TestSeveralUnits(PolicyChecks):
+class TestSeveralUnits(Checks):
     def policy(self) -> Any:
         return SummaryLearner(arms=2, groups=3, lags=3)
 
 
-class TestCovariatesOnly(PolicyChecks):
+class TestCovariatesOnly(Checks):
     def policy(self) -> Any:
         return SummaryLearner(arms=2, lags=0, covariates=4, interval=10)
 

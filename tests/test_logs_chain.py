@@ -26,6 +26,7 @@ def test_a_pass_agrees_with_the_enumeration_of_all_paths(seed: int, gaps: tuple[
     np.testing.assert_array_equal(path, truth["path"])
 
 
+@pytest.mark.slow
 def test_a_pass_agrees_with_hmmlearn_where_everything_is_observed() -> None:
     hmmlearn = pytest.importorskip("hmmlearn.hmm")
     random = np.random.default_rng(5)

@@ -32,7 +32,7 @@ def same(one: lb.Log, other: lb.Log) -> None:
 
 
 def test_all_formats_give_the_same_log(tmp_path: Path) -> None:
-    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    arrow = pytest.importorskip("pyarrow")
     data = frame()
     data.to_csv(tmp_path / "log.csv", index=False)
     data.to_csv(tmp_path / "semicolons.csv", index=False, sep=";")
@@ -42,8 +42,13 @@ def test_all_formats_give_the_same_log(tmp_path: Path) -> None:
     assert plain.guessed == ("arm", "reward", "time", "propensity")
     for name in ("log.csv", "semicolons.csv", "log.parquet"):
         same(lb.Log.read(tmp_path / name), plain)
-    same(lb.Log.read(polars.DataFrame({name: data[name].to_list() for name in data})), plain)
     same(lb.Log.read(arrow.Table.from_pandas(data)), plain)
+
+
+@pytest.mark.slow
+def test_a_frame_of_polars_gives_the_same_log() -> None:
+    polars, data = pytest.importorskip("polars"), frame()
+    same(lb.Log.read(polars.DataFrame({name: data[name].to_list() for name in data})), lb.Log.read(data))
 
 
 def test_columns_may_be_named(tmp_path: Path) -> None:

@@ -45,6 +45,17 @@ def test_a_saying_is_its_world_in_python_in_a_file_and_as_options(
     assert as_problem(tmp_path / "world.toml") == Problem(**words)
 
 
+@pytest.mark.parametrize(
+    ("words", "quantity"), [({"noise": 3e5, "means": "0 to 1e6"}, "noise"), ({"states": "200 to 300"}, "states")]
+)
+def test_a_sweep_includes_the_range_of_the_problem(words: dict[str, Any], quantity: str) -> None:
+    problem = lb.Problem(**words)
+    low, high = problem.range(quantity)
+    values = problem.grid(quantity)
+    assert values[0] < low
+    assert values[-1] >= high
+
+
 def test_the_command_line_takes_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     options = (
         "--noise|0.1|--noise-shape|t3|--dwell|200|--dwell-shape|lognormal|--delay|20 to 200|--lost|0.1|--states|1 to 5|--uneven-arms|3|"

@@ -190,17 +190,9 @@ def test_one_that_sleeps_past_its_lease_writes_nothing(pair: Pair) -> None:
     reader.close()
 
 
-def test_a_kill_of_the_owner_under_load_loses_nothing(pair: Pair) -> None:
+@pytest.mark.parametrize("number", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_kills_of_the_owner_under_load_lose_nothing(pair: Pair, number: int) -> None:
     """Mutation: a take-over without replay; a request in doubt that is sent on again without its key; an answer before the commit."""
-    kills(pair, 1)
-
-
-@pytest.mark.slow
-def test_twenty_kills_of_owners_under_load_lose_nothing(pair: Pair) -> None:
-    kills(pair, 20)
-
-
-def kills(pair: Pair, number: int) -> None:
     made: dict[str, tuple[str, str]] = {}
     told: dict[str, float] = {}
     for run in range(number):

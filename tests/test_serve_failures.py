@@ -197,13 +197,9 @@ def kills(folder: Path, number: int) -> None:
     assert_kept(str(folder / "k.db"), made, told)
 
 
-def test_kills_of_a_server_under_load_lose_nothing(tmp_path: Path) -> None:
-    kills(tmp_path, 4)
-
-
-@pytest.mark.slow
-def test_a_hundred_kills_of_a_server_under_load_lose_nothing(tmp_path: Path) -> None:
-    kills(tmp_path, 100)
+@pytest.mark.parametrize("number", [4, pytest.param(100, marks=pytest.mark.slow)])
+def test_kills_of_a_server_under_load_lose_nothing(number: int, tmp_path: Path) -> None:
+    kills(tmp_path, number)
 
 
 def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:

@@ -45,13 +45,9 @@ def kills(store: str, number: int) -> None:
     assert_kept(store, made, told)
 
 
-def test_six_kills_lose_nothing(tmp_path: Path) -> None:
-    kills(str(tmp_path / "d.db"), 6)
-
-
-@pytest.mark.slow
-def test_a_hundred_kills_lose_nothing(tmp_path: Path) -> None:
-    kills(str(tmp_path / "d.db"), 100)
+@pytest.mark.parametrize("number", [6, pytest.param(100, marks=pytest.mark.slow)])
+def test_kills_lose_nothing(number: int, tmp_path: Path) -> None:
+    kills(str(tmp_path / "d.db"), number)
 
 
 @pytest.mark.usefixtures("postgres")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -205,7 +206,18 @@ class Machine(RuleBasedStateMachine):
         assert self.case.ledger.state("e", lambda state: state.learned) == self.learned
 
 
-TestMachine = Machine.TestCase
-TestMachine.settings = settings(
-    max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-)
+class MachineForLong(Machine):
+    """The same, for the slow suite."""
+
+
+def suite(machine: type[Machine], examples: int, steps: int) -> Any:
+    """Return a machine as a test that lives so many lives of so many steps."""
+    made = machine.TestCase
+    made.settings = settings(
+        max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    return made
+
+
+TestMachine = suite(Machine, 25, steps=40)
+TestMachineForLong = pytest.mark.slow(suite(MachineForLong, 60, steps=40))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis.stateful import rule
 
 import latentbandits as lb
@@ -33,7 +32,7 @@ from tests import postgres
 from tests.postgres import address
 from tests.store_checks import StoreChecks
 from tests.stores import Case, played
-from tests.test_store_machine import Machine
+from tests.test_store_machine import Machine, suite
 
 pytestmark = pytest.mark.usefixtures("postgres")
 ROOT = Path(__file__).parent.parent
@@ -90,16 +89,9 @@ class ReplicasForLong(Replicas):
     """The same, for the slow suite."""
 
 
-def suite(machine: type[Machine], examples: int) -> Any:
-    made = machine.TestCase
-    made.settings = settings(
-        max_examples=examples, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-    )
-    return pytest.mark.usefixtures("postgres")(made)
-
-
-TestReplicas = suite(Replicas, 6)
-TestReplicasForLong = pytest.mark.slow(suite(ReplicasForLong, 200))
+needs_server = pytest.mark.usefixtures("postgres")
+TestReplicas = needs_server(suite(Replicas, 6, steps=30))
+TestReplicasForLong = pytest.mark.slow(needs_server(suite(ReplicasForLong, 200, steps=30)))
 
 
 def test_a_stale_owner_that_wakes_up_writes_nothing(tmp_path: Path) -> None:

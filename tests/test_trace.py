@@ -141,11 +141,13 @@ def test_bad_input_is_refused(options: dict[str, Any], said: str) -> None:
 # The figure
 
 
-# policies that probe for every reason, that never probe, that have beliefs, and that are given the truth
+# policies that probe for every reason, that never probe, that have beliefs, and that are given the truth; the others are slow
 SHOWN = ("adarp-ucb", "adasp-ucb", "sp-ucb", "probe-commit", "state-library", "ucb1", "best-single-arm")
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize(
+    "name", [name if name in SHOWN else pytest.param(name, marks=pytest.mark.slow) for name in REGISTRY]
+)
 def test_the_figure_shows_what_happened(name: str) -> None:
     trace = traced(name, arms=3)
     figure = trace.figure()

@@ -9,5 +9,5 @@ import latentbandits as lb
 if __name__ == "__main__":
     for delay in (0, 2):
         lb.trace(lb.Problem(delay=delay, horizon=50), "state-library")
-        lb.simulate(lb.HiddenMarkov(delay=delay), ["state-library"], horizon=50, draws=1, repeats=1)
+    lb.simulate(lb.HiddenMarkov(), ["state-library"], horizon=50, draws=1, repeats=1)
     lb.Agent("state-library", compiled=True)
