@@ -124,4 +124,4 @@ def test_the_defaults_of_the_quickstart_are_answers() -> None:
     found = {word: quickstart.value(word, default) for word, _, default in quickstart.QUESTIONS}
     assert found["arms"] == ["a", "b", "c"]
     assert found["dwell"] is None
-    assert next(one for one in quickstart.QUESTIONS if one.word == "delay").answer("2") == 2
+    assert quickstart.value("delay", "2") == 2
