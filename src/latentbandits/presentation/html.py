@@ -44,9 +44,6 @@ table.claims { table-layout: fixed; width: 100%; }
 """
 
 
-ROWS = 40  # of a data frame
-
-
 class Html(str):
     """Text that is HTML already: `escape` leaves it as it is."""
 
@@ -132,7 +129,7 @@ def table(
 
 
 def frame(data: pd.DataFrame) -> Html:
-    """Return a data frame as a table, numbers as tables show them; what is NaN stays empty, and long tables show their ends.
+    """Return a data frame as a table, with its index first and numbers as tables show them; what is NaN stays empty.
 
     Examples
     --------
@@ -141,7 +138,7 @@ def frame(data: pd.DataFrame) -> Html:
     >>> "<td>0.333</td>" in frame(pd.DataFrame({"share": [1 / 3]}, index=["ucb1"]))
     True
     """
-    rows = data.to_html(float_format=number, na_rep="", border=0, max_rows=ROWS, show_dimensions=len(data) > ROWS)
+    rows = data.to_html(float_format=number, na_rep="", border=0)
     return tag("div", Html(rows), classes="scroll")
 
 
