@@ -38,7 +38,7 @@ def test_compile_fills_the_cache_once(tmp_path: Path) -> None:
     assert first.returncode == 0
     folder = next((tmp_path / "latentbandits-code").iterdir())
     assert re.match(rf"compiled in \d+ s; {re.escape(str(folder))} has", first.stdout)
-    assert first.stderr.startswith(f"compiling ucb1:exploration=1, once: it is kept in {folder}\n")
+    assert first.stderr.startswith("compiling ucb1:exploration=1 (once, for all later runs)\n")
     again = command("policies --compile ucb1 --simulation", tmp_path, tmp_path)
     assert again.returncode == 0
     assert again.stdout.startswith("everything was compiled before; ")
@@ -88,12 +88,12 @@ def test_what_is_compiled_is_said_before_it_starts(
     codes = [cache.Code(first, (lb.policies.StateLibrary(2),), "state-library"), cache.Code(second, (1.0,))]
     codes[0].__dict__["outside"] = codes[1].__dict__["outside"] = []
     with compiling.announce(codes):
-        assert capsys.readouterr().err == "compiling state-library, second, once: it is kept in /kept/here\n"
+        assert capsys.readouterr().err == "compiling state-library, second (once, for all later runs)\n"
 
 
 def test_user_code_is_not_promised_to_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
     with compiling.announce([cache.Code(first, (1,), "mine")]):
-        assert capsys.readouterr().err.endswith("in every run: machine code of user code (first) is not kept\n")
+        assert capsys.readouterr().err.endswith("(in every run: machine code of user code, first, is not kept)\n")
 
 
 def test_progress_does_not_count_the_seconds_of_compiling(monkeypatch: pytest.MonkeyPatch) -> None:

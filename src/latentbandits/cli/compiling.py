@@ -1,4 +1,4 @@
-"""What a command says of compilation before it starts: what, and where it is kept."""
+"""What a command says of compilation before it starts: what, and whether it is kept."""
 
 import contextlib
 import sys
@@ -14,12 +14,12 @@ def announce(codes: list[Code]) -> Iterator[Callable[[Code], None]]:
     outside = list(dict.fromkeys(name for code in codes for name in code.outside))
     where = place()
     if outside:
-        kept = f"in every run: machine code of user code ({', '.join(outside)}) is not kept"
+        kept = f"in every run: machine code of user code, {', '.join(outside)}, is not kept"
     elif where is None or where.private:
         kept = "in every run: it cannot be kept"
     else:
-        kept = f"once: it is kept in {where.folder}"
-    print(f"compiling {names}, {kept}", file=sys.stderr, flush=True)
+        kept = "once, for all later runs"
+    print(f"compiling {names} ({kept})", file=sys.stderr, flush=True)
     yield lambda _: None
 
 
