@@ -13,6 +13,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.agent import Agent
 from latentbandits.agent.events import Event
+from latentbandits.memories import parts
 from tests.test_state_library import scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.2)]
@@ -134,7 +135,7 @@ def test_a_recorded_name_of_what_is_not_remembered_is_left_out() -> None:
     for event in records:
         twin.apply(event._replace(body='{"number":1000,"name":"snow"}') if event.kind == "name" else event)
     assert [state.name for state in twin.belief.states] == ["", ""]
-    assert twin.memory.states.tobytes() == agent.memory.states.tobytes()
+    assert twin.memory.library.states.tobytes() == agent.memory.library.states.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_an_event_of_no_name_is_refused(payload: dict[str, Any]) -> None:
 def test_naming_changes_no_choice() -> None:
     plain = Agent("state-library", seed=4, compiled=True)
     tell(plain, scripted(TWO * 2, 60))
-    for one, other in zip(plain.memory, named().memory, strict=True):
+    for one, other in zip(parts(plain.memory).values(), parts(named().memory).values(), strict=True):
         assert one.tobytes() == other.tobytes()
 
 

@@ -198,10 +198,10 @@ def test_a_setting_that_another_replaces_is_not_in_the_legend() -> None:
 
 
 def test_the_marks_of_a_policy_with_beliefs_carry_its_own_settings() -> None:
-    trace = traced("state-library:patience=77,optimism=1.5,testing=0.25")
+    trace = traced("state-library:max_idle_rounds=77,optimism=1.5,testing=0.25")
     trace = dataclasses.replace(with_reasons(trace, {311: STALENESS, 321: UNTRIED, 331: RIVAL}), beliefs=[])
     figure = trace.figure()
-    assert {"staleness (patience 77)", "untried (optimism 1.5)", "rival (testing 0.25)"} <= set(legend(figure))
+    assert {"staleness (max_idle_rounds 77)", "untried (optimism 1.5)", "rival (testing 0.25)"} <= set(legend(figure))
     assert "hidden" in figure.axes[0].get_ylabel()
     assert len(figure.axes) == 4  # no panels of beliefs without beliefs
 

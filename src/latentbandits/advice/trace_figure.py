@@ -61,7 +61,7 @@ class Mark(NamedTuple):
 MARKS: Mapping[int, Mark] = {
     RESIDUAL: Mark("D", PINK, {"residual_threshold": "|z| at least {}"}),
     MARGIN: Mark("v", BLUE, {"margin": "at most {}"}),
-    STALENESS: Mark("s", ORANGE, {"staleness": "{} rounds old", "patience": "patience {}"}),
+    STALENESS: Mark("s", ORANGE, {"staleness": "{} rounds old", "max_idle_rounds": "max_idle_rounds {}"}),
     SCHEDULED: Mark("^", GREEN, {"interval": "every {} rounds"}),
     UNTRIED: Mark("P", SKY, {"optimism": "optimism {}"}),
     RIVAL: Mark("X", BROWN, {"testing": "testing {}"}),

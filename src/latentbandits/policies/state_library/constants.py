@@ -1,0 +1,137 @@
+"""Every number that was chosen and not learned: its value, the reason, and after the bar what is known of its sensitivity.
+
+Settings of the policy are not here: whoever uses the policy may change those. "Measured" refers to the ledger, where a ratio is regret
+after over regret before; "not measured alone" means that only the mechanism it belongs to was. Numbers that fix a size or a resolution
+are marked as such: they cost memory or time and change hardly any choice.
+"""
+
+from latentbandits.noise import (
+    CALM_PAIRS as CALM_PAIRS,
+)  # 30 pairs without a change are the prior of the mixture | not measured alone
+from latentbandits.noise import EM_STEPS as EM_STEPS  # 6 steps per estimate, from where the last ended | resolution
+from latentbandits.noise import (
+    FADE_PAIRS as FADE_PAIRS,
+)  # 2,048: older pairs fade | measured with the noise: noise that changes 0.79
+from latentbandits.noise import FEW_PAIRS as FEW_PAIRS  # 32: fewer go by the lower quartile | not measured alone
+from latentbandits.noise import TIED as TIED  # 0.05: more ties mean rewards of a few values | not measured alone
+from latentbandits.noise import (
+    TWO_VALUES as TWO_VALUES,
+)  # 0.45: two values 1 apart deviate so much, mostly | not measured alone
+
+# --- emissions ---
+MOST_REWARDS = 512  # rewards that a mean can weigh; older ones fade | not measured alone
+IMPOSSIBLE = (
+    25.0  # exponent, seven deviations, beyond which no return to a state is considered | resolution: saves time
+)
+OUTLIER_FROM = (
+    4.5  # exponent, three deviations, from which on a reward may be an outlier | measured: two groups at noise 0.5 0.88
+)
+LARGEST_EXPONENT = 60.0  # so that one outlier cannot kill all particles | not measured alone
+OUTLIERS, OUTLIER_ROUNDS = 0.01, 100.0  # outliers at first, in so many rounds | measured as a whole: 1 % outliers 0.45
+NEW_BINARY = (
+    0.5  # yes-or-no rewards in a new state count by half | measured: as 1 (1/2 in all) 1.33 in one world, as 0.24 1.03
+)
+BINARY_REWARDS = (
+    2.0  # rewards that the guess of a yes is worth | measured: 1 instead of 2, with 1/2 in a new state, 1.30
+)
+LEAST_GUESS = 0.01  # no range that is given makes yes or no rarer than this | not measured alone
+DECAY_STEPS = 32.0  # entries per unit in the table of exponentials | resolution: 11 digits
+
+# --- transitions ---
+BACKOFF = 1.0  # weight of the entry counts in the learned transitions | not measured alone
+MOST_ODDS = 1000.0  # neither of two models is ever given up | not measured alone
+AGES, EXACT_AGES, AGE_RATIO = 64, 20, 1.1  # ages told apart: up to 20 rounds each, then bins of 10 % | resolution
+VISITS = 4  # past visits that a late reward can belong to | size
+
+# --- filter ---
+FAST_SWITCHING = (
+    0.02  # weight at first of the particle that expects a change every other round | measured: alternation 0.34 to 0.48
+)
+
+# --- standardise ---
+NARROW, WIDE = (
+    1e-100,
+    1e50,
+)  # squares of numbers in between can be divided by; a narrower range counts as empty | resolution
+HISTORY = 256  # rounds learned again when noise or range turn out quite different | size; not measured alone
+NOISE_SHARE, NOISE_PAIRS = (
+    0.1,
+    4.0,
+)  # noise at first, as a share of the range, and the pairs it counts for | not measured alone
+LEAST_NOISE = 1e-12  # share of the range | resolution
+CAUTION = 0.5  # standard errors added to the noise: too little makes states of nothing | measured: a full one 1.025 in the main table
+PROOF = 3.0  # log likelihood by which a mixture must beat noise alone | measured with the noise: one state 0.54 to 0.79
+ALTERNATING_PAIRS, ALTERNATING = (
+    32,
+    0.6,
+)  # pairs two rounds apart, and the share of noise that shows alternation | not measured alone
+LOUDER, QUIETER = 1.4, 0.5  # noise, in that of the start, at which all begins again | not measured alone
+OTHER_NOISE = 0.03  # relative change of the noise that is worth new tables | resolution: saves time
+UNIFORM = 0.29  # standard deviation of a uniform number on [0, 1] | mathematics
+OUTSIDE = 4.2  # deviations outside at which means, and confirmed rewards, widen the range | not measured alone
+WIDEN = 0.25  # widths added when it is widened | not measured alone
+ABSURD = 64.0  # widths of the rewards seen at which a range is far too wide | measured: 8 instead 1.26 in one state, 1.06 in 500 rounds
+REACH, REACH_AT_FIRST, REACH_NOISE = (
+    1.0,
+    30.0,
+    10.0,
+)  # widths, at first, and noises outside that count | measured: outliers 0.69
+
+# --- covariates ---
+SLOPE_AGE = 8  # rounds after which a reward is attributed to a state for the regression | not measured alone
+SLOPE_VARIANCE = 0.02  # of slopes at first, in noise^2 per variance of a feature | measured: in noise alone clicks 1.22, by the range 1.07
+SLOPE_EFFECT, SLOPE_ARMS = (
+    0.0325,
+    0.3,
+)  # effect to expect, as a share of the range, and what it counts, in arms | as the line above
+SLOPE_EVERY = 16  # rounds from one estimate of that variance to the next | resolution
+RETELL_FROM = (
+    16  # rounds before the past is first learned again with better slopes; then at doubled numbers | not measured alone
+)
+RETELL_CHANGE = 0.5  # change of effects, in noises, that makes that worth it | not measured alone
+LOOK = (
+    0.2  # effect to look for with an arm whose slopes are hardly known, in ranges | measured: 0.1 left some runs stuck
+)
+FAR_FEATURE, USUAL_ROUNDS = (
+    10.0,
+    30,
+)  # deviations from the average that count, after so many rounds | measured: none but absurd ones
+LEAST_DIFFERENCE = 0.1  # least variance of a difference without effects, in that of noise | not measured alone
+
+# --- index ---
+RARE, LIKELY = (
+    0.002,
+    0.1,
+)  # chances of a change that count in values, and in std_error | measured as a whole: alternation 0.82
+TEST_NOISE = 4.0  # variances of the noise against which a test tells particles apart | not measured alone
+LEAVING = 2.0  # pseudo-changes of the hazard of one state in tests | measured as a whole: a rare disaster 0.29 to 0.34
+
+# --- correctors: lag ---
+LAG_REWARDS = 2.0  # rewards that an arm's overall mean is worth in every cell | not measured alone
+LAG_RADIUS = 3.0  # noises from all levels at which a reward makes a new one | measured: 1.5 alternation 2.0 +- 1.2, all else 1.00
+LAG_FADING = 1000  # rewards that a level can weigh | not measured alone
+LAG_MEMORY = 0.999  # per round, of the regression that sets the blend | not measured alone
+LAG_PRIOR = 0.5  # what the library starts with in it, in squared ranges | not measured alone
+LAG_ENOUGH = 0.9  # a blend above it counts as the library alone | not measured alone
+LAG_PACE = 0.01  # of the squared error's average | not measured alone
+
+# --- correctors: trust ---
+TRUST_ROUNDS = 512.0  # rounds of each kind that are remembered, about | not measured alone
+TRUST_PRIOR = 4.0  # before any the untrue part is 0, give or take 1 / sqrt(4) | not measured alone
+SUSPECT = 0.5  # untrue part from which on the library is suspected | not measured alone
+SURE = 2.0  # standard errors by which a gap must be above 0 to be out of question | not measured alone
+SELDOM = (
+    0.125  # share of rounds in which it decides although it is not trusted | measured: 1/16 loses on one real table
+)
+ALLOWANCE = 10.0  # what tests may cost, in ranges | measured: 2 to 5 lose on one real table, 4 1.001 in 95 worlds
+ALLOWED_SHARE = 0.3  # and of what leaving the usual arm has gained | measured: 0.1 1.04 and 1.08, 0.15 1.11
+WAITING = 1024  # rounds whose rewards may be under way | size
+
+# --- correctors: staleness ---
+IDLE_SHARE = 0.1  # share of all rounds, per arm, after which an arm is tried again | not measured alone
+CALM = 2.5  # times that as long as the state has never changed | measured: 5 two states 1 / 0.77; 1.5 one state 1.8 / 1.33; 1 1.59
+
+# --- belief and regimes: no choice depends on them ---
+SAME_STATE = 3.0  # standard errors within which states of two particles are taken for the same | not measured alone
+SAME_REGIME = 9.0  # squared standard errors within which a state is a regime shown before | not measured alone
+SAME_CHANGE = 2  # rounds within which two particles speak of the same change | not measured alone
