@@ -1,6 +1,7 @@
 """StateLibrary: what must hold whatever the rewards, saved agents, beliefs and settings."""
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -324,6 +325,31 @@ def test_policies_without_a_belief_say_so() -> None:
     with pytest.raises(AttributeError, match="must be one that has, such as StateLibrary"):
         _ = Agent("ucb1").belief
     assert not hasattr(Agent("ucb1"), "belief")
+
+
+# --- the parts ---
+
+
+def test_every_chosen_number_is_in_the_table_of_constants() -> None:
+    package = Path(lb.policies.__file__).parent / "state_library"
+    places = {"FEATURES", "ONE", "OTHERS", "ALL", "GAUSSIAN", "BERNOULLI", "OUTLIER", "HERE", "BEFORE"}
+    places |= {"_PREFERRED", "_TESTED", "_INSTEAD"}
+    for file in {*package.rglob("*.py")} - {package / "constants.py"}:
+        for line in re.findall(r"^([A-Z_, ]+) = [-\d., e]+(?:$| +#)", file.read_text(), re.MULTILINE):
+            assert set(line.split(", ")) <= places, file
+
+
+def test_parts_that_may_overrule_the_library_can_be_switched_off() -> None:
+    rewards = lb.HiddenMarkov(noise=0.3).realise(1500, 1, seed=4, draw=0, repeat=0).rewards
+    agent = Agent(lb.policies.StateLibrary(arms=2, levels=0, trust=False, max_idle_rounds=0), seed=1, compiled=True)
+    reasons = set()
+    for received in rewards:
+        decision = agent.ask()
+        reasons |= set(decision.probe_reasons)
+        agent.tell(decision, received[0, int(decision.arm)])
+    assert "staleness" not in reasons
+    assert not any(part[name].any() for part in agent.memory.trust[:3] for name in part.dtype.names)
+    assert agent.belief.lag_weight == 0
 
 
 # --- settings ---

@@ -235,6 +235,9 @@ def test_nothing_pruned_is_exact_bayes(noise: float, groups: int, urns: dict[str
             all_paths = all_hypotheses(policy, observed)
             assert values == pytest.approx(values_by_paths(policy, all_paths), abs=1e-9)
             assert choice.arm_scores["value"].tolist() == values.tolist()
+            if groups == 1:
+                evidence = math.log(sum(one.weight for one in all_paths))
+                assert memory.library.core[0].log_evidence == pytest.approx(evidence, abs=1e-8)
             if t < rounds:
                 received = rewards[t, range(groups), choice.arms]
                 observed.append((choice.arms.tolist(), received.tolist()))

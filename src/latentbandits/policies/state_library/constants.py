@@ -7,16 +7,18 @@ are marked as such: they cost memory or time and change hardly any choice.
 
 from latentbandits.noise import (
     CALM_PAIRS as CALM_PAIRS,
-)  # 30 pairs without a change are the prior of the mixture | not measured alone
-from latentbandits.noise import EM_STEPS as EM_STEPS  # 6 steps per estimate, from where the last ended | resolution
+)  # 30: pairs without a change, the prior of the mixture | not measured alone
+from latentbandits.noise import EM_STEPS as EM_STEPS  # 6: steps per estimate, from where the last ended | resolution
 from latentbandits.noise import (
     FADE_PAIRS as FADE_PAIRS,
 )  # 2,048: older pairs fade | measured with the noise: noise that changes 0.79
 from latentbandits.noise import FEW_PAIRS as FEW_PAIRS  # 32: fewer go by the lower quartile | not measured alone
-from latentbandits.noise import TIED as TIED  # 0.05: more ties mean rewards of a few values | not measured alone
+from latentbandits.noise import (
+    TIED as TIED,
+)  # 0.05: a larger share of ties means rewards of a few values | not measured alone
 from latentbandits.noise import (
     TWO_VALUES as TWO_VALUES,
-)  # 0.45: two values 1 apart deviate so much, mostly | not measured alone
+)  # 0.45: deviation of two values that are 1 apart | not measured alone
 
 # --- emissions ---
 MOST_REWARDS = 512  # rewards that a mean can weigh; older ones fade | not measured alone
@@ -27,20 +29,19 @@ OUTLIER_FROM = (
     4.5  # exponent, three deviations, from which on a reward may be an outlier | measured: two groups at noise 0.5 0.88
 )
 LARGEST_EXPONENT = 60.0  # so that one outlier cannot kill all particles | not measured alone
-OUTLIERS, OUTLIER_ROUNDS = 0.01, 100.0  # outliers at first, in so many rounds | measured as a whole: 1 % outliers 0.45
-NEW_BINARY = (
-    0.5  # yes-or-no rewards in a new state count by half | measured: as 1 (1/2 in all) 1.33 in one world, as 0.24 1.03
-)
-BINARY_REWARDS = (
-    2.0  # rewards that the guess of a yes is worth | measured: 1 instead of 2, with 1/2 in a new state, 1.30
-)
+OUTLIERS = 0.01  # outliers counted before the first | measured as a whole: 1 % outliers 0.45, a rare disaster 1.15
+OUTLIER_ROUNDS = 100.0  # rounds in which these were | as above
+NEW_BINARY = 0.5  # yes-or-no rewards in a new state count by half | measured: 1 instead 1.33 in one world, 0.24 1.03
+BINARY_REWARDS = 2.0  # rewards that the guess of a yes is worth | measured: 1 instead, with 1/2 in a new state, 1.30
 LEAST_GUESS = 0.01  # no range that is given makes yes or no rarer than this | not measured alone
 DECAY_STEPS = 32.0  # entries per unit in the table of exponentials | resolution: 11 digits
 
 # --- transitions ---
 BACKOFF = 1.0  # weight of the entry counts in the learned transitions | not measured alone
 MOST_ODDS = 1000.0  # neither of two models is ever given up | not measured alone
-AGES, EXACT_AGES, AGE_RATIO = 64, 20, 1.1  # ages told apart: up to 20 rounds each, then bins of 10 % | resolution
+AGES = 64  # ages that are told apart | size
+EXACT_AGES = 20  # rounds up to which each is an age of its own | resolution
+AGE_RATIO = 1.1  # width of later ages | resolution
 VISITS = 4  # past visits that a late reward can belong to | size
 
 # --- filter ---
@@ -49,42 +50,35 @@ FAST_SWITCHING = (
 )
 
 # --- standardise ---
-NARROW, WIDE = (
-    1e-100,
-    1e50,
-)  # squares of numbers in between can be divided by; a narrower range counts as empty | resolution
+NARROW = 1e-100  # a narrower range counts as empty: squares of wider ones can be divided by | resolution
+WIDE = 1e50  # and a wider one is refused | resolution
 HISTORY = 256  # rounds learned again when noise or range turn out quite different | size; not measured alone
-NOISE_SHARE, NOISE_PAIRS = (
-    0.1,
-    4.0,
-)  # noise at first, as a share of the range, and the pairs it counts for | not measured alone
+NOISE_SHARE = 0.1  # noise at first, as a share of the range | not measured alone
+NOISE_PAIRS = 4.0  # pairs that this counts for | not measured alone
 LEAST_NOISE = 1e-12  # share of the range | resolution
-CAUTION = 0.5  # standard errors added to the noise: too little makes states of nothing | measured: a full one 1.025 in the main table
+CAUTION = 0.5  # standard errors added to the noise: too little makes states of nothing | measured: 1 instead 1.025 in the main table
 PROOF = 3.0  # log likelihood by which a mixture must beat noise alone | measured with the noise: one state 0.54 to 0.79
-ALTERNATING_PAIRS, ALTERNATING = (
-    32,
-    0.6,
-)  # pairs two rounds apart, and the share of noise that shows alternation | not measured alone
-LOUDER, QUIETER = 1.4, 0.5  # noise, in that of the start, at which all begins again | not measured alone
+ALTERNATING_PAIRS = 32  # pairs two rounds apart that can show alternation | measured with the noise
+ALTERNATING = 0.6  # share of the noise one round apart below which they do | measured with the noise
+LOUDER = 1.4  # noise, in that of the start, above which all begins again | not measured alone
+QUIETER = 0.5  # and below which it does | measured with fast switching: alternation 0.34 to 0.48
 OTHER_NOISE = 0.03  # relative change of the noise that is worth new tables | resolution: saves time
 UNIFORM = 0.29  # standard deviation of a uniform number on [0, 1] | mathematics
 OUTSIDE = 4.2  # deviations outside at which means, and confirmed rewards, widen the range | not measured alone
 WIDEN = 0.25  # widths added when it is widened | not measured alone
 ABSURD = 64.0  # widths of the rewards seen at which a range is far too wide | measured: 8 instead 1.26 in one state, 1.06 in 500 rounds
-REACH, REACH_AT_FIRST, REACH_NOISE = (
-    1.0,
-    30.0,
-    10.0,
-)  # widths, at first, and noises outside that count | measured: outliers 0.69
+REACH = 1.0  # widths outside the range at which rewards are cut off | measured: 1 % outliers 0.69, 500 rounds 1.03
+REACH_AT_FIRST = 30.0  # the same in the first 256 rounds | not measured alone
+REACH_NOISE = 10.0  # noises that are added to both | as REACH
 
 # --- covariates ---
 SLOPE_AGE = 8  # rounds after which a reward is attributed to a state for the regression | not measured alone
-SLOPE_VARIANCE = 0.02  # of slopes at first, in noise^2 per variance of a feature | measured: in noise alone clicks 1.22, by the range 1.07
-SLOPE_EFFECT, SLOPE_ARMS = (
-    0.0325,
-    0.3,
-)  # effect to expect, as a share of the range, and what it counts, in arms | as the line above
-SLOPE_EVERY = 16  # rounds from one estimate of that variance to the next | resolution
+SLOPE_VARIANCE = 0.02  # of slopes at first, in noise^2 per variance of a feature | not measured alone
+SLOPE_EFFECT = (
+    0.0325  # effect to expect, as a share of the range | measured: by the noise instead, clicks 1.22 and not 1.07
+)
+SLOPE_ARMS = 0.3  # arms that this counts for | not measured alone
+SLOPE_EVERY = 16  # rounds from one estimate of the variance to the next | resolution
 RETELL_FROM = (
     16  # rounds before the past is first learned again with better slopes; then at doubled numbers | not measured alone
 )
@@ -92,17 +86,13 @@ RETELL_CHANGE = 0.5  # change of effects, in noises, that makes that worth it | 
 LOOK = (
     0.2  # effect to look for with an arm whose slopes are hardly known, in ranges | measured: 0.1 left some runs stuck
 )
-FAR_FEATURE, USUAL_ROUNDS = (
-    10.0,
-    30,
-)  # deviations from the average that count, after so many rounds | measured: none but absurd ones
+FAR_FEATURE = 10.0  # deviations from its average at which a feature is cut off | measured: only absurd ones matter
+USUAL_ROUNDS = 30  # rounds that show what is usual | not measured alone
 LEAST_DIFFERENCE = 0.1  # least variance of a difference without effects, in that of noise | not measured alone
 
 # --- index ---
-RARE, LIKELY = (
-    0.002,
-    0.1,
-)  # chances of a change that count in values, and in std_error | measured as a whole: alternation 0.82
+RARE = 0.002  # chance of a change below which what follows it is left out | resolution: saves time
+LIKELY = 0.1  # chance of a change above which what is unknown of it counts | measured as a whole: alternation 0.82
 TEST_NOISE = 4.0  # variances of the noise against which a test tells particles apart | not measured alone
 LEAVING = 2.0  # pseudo-changes of the hazard of one state in tests | measured as a whole: a rare disaster 0.29 to 0.34
 

@@ -1,18 +1,18 @@
 """What StateLibrary remembers: groups of records and arrays, one for each module that writes them.
 
 A record is read as ``memory.core[0].rounds`` or ``memory.library.particles[slot].weight``. What a group has only one of is its `core`.
+The annotation of an array names the type of its entries and its shape, in numbers and settings.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+import functools
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from latentbandits.noise import Noise
 from latentbandits.policies.state_library.constants import AGES, HISTORY, MOST_REWARDS, VISITS, WAITING
 from latentbandits.protocols import record_type
-
-if TYPE_CHECKING:
-    from latentbandits.policies.state_library.policy import StateLibrary
 
 # Where observed features begin among those of a choice, behind a random number and the number of the round
 FEATURES = 2
@@ -146,90 +146,98 @@ Regime = record_type(number=int, seen=int)  # 0 if the row is free; when it was 
 
 
 class Library(NamedTuple):
-    """The particles, see `filter`: per particle, per state, and per arm; `branches` and `heavy` are scratch."""
+    """The particles, see `filter`."""
 
-    core: np.ndarray
-    particles: np.ndarray
-    states: np.ndarray  # per particle
-    means: np.ndarray  # per particle, state and arm, the posterior mean and the number of rewards behind it
-    moves: np.ndarray  # per particle, how often one state followed another
-    visits: np.ndarray  # per particle, the states before the present one, the latest first
-    ended: np.ndarray  # per particle and age, how many visits ended at it
-    slots: np.ndarray  # rows of particles; the first ``core.live`` of them are in use
-    branches: np.ndarray  # those of all particles
-    heavy: np.ndarray  # weights that may be above the cut of the pruning
+    core: Annotated[np.ndarray, FilterCore, 1]
+    particles: Annotated[np.ndarray, Particle, "particles"]
+    states: Annotated[np.ndarray, State, "particles", "states"]
+    means: Annotated[
+        np.ndarray, Mean, "particles", "states", "arms"
+    ]  # posterior means, and the number of rewards behind each
+    moves: Annotated[np.ndarray, np.int32, "particles", "states", "states"]  # how often one state followed another
+    visits: Annotated[np.ndarray, Visit, "particles", VISITS]  # to states before the present one, the latest first
+    ended: Annotated[np.ndarray, np.int32, "particles", AGES]  # how many visits ended at an age
+    slots: Annotated[np.ndarray, np.int64, "particles"]  # rows of particles; the first ``core.live`` of them are in use
+    branches: Annotated[np.ndarray, Branch, "branches"]  # those of all particles; scratch
+    heavy: Annotated[np.ndarray, np.float64, "branches"]  # weights that may be above the cut of the pruning; scratch
 
 
 class Standard(NamedTuple):
     """Range and noise of rewards, see `standardise`, and what follows from them."""
 
-    scale: np.ndarray
-    noise: (
-        np.ndarray
-    )  # differences one round apart and two, see `latentbandits.noise`; the first `sd` is 0 until the range is known
-    gaussians: np.ndarray  # per set of groups (ONE, OTHERS, ALL) and number of rewards behind a mean, see `emissions`
-    deviation: np.ndarray  # of a mean, by the number of rewards behind it
+    scale: Annotated[np.ndarray, Scale, 1]
+    noise: Annotated[
+        np.ndarray, Noise, 2
+    ]  # by differences one round apart and two; the first `sd` is 0 until the range is known
+    gaussians: Annotated[
+        np.ndarray, Gaussian, 3, MOST_REWARDS + 1
+    ]  # by set of groups and rewards behind a mean, see `emissions`
+    deviation: Annotated[np.ndarray, np.float64, MOST_REWARDS + 1]  # of a mean, by the number of rewards behind it
 
 
 class Covariates(NamedTuple):
     """Observed features and their slopes, see `covariates`."""
 
-    features: np.ndarray
-    slopes: np.ndarray  # per arm and feature
-    pairs: np.ndarray  # per arm and two features
-    rewards: np.ndarray  # per arm, those that its slopes have learned from
-    cells: np.ndarray  # per state and arm, the averages that the regressions are relative to
-    cell_features: np.ndarray
-    effects: np.ndarray  # per arm, the effect of the present features; scratch
+    features: Annotated[np.ndarray, Feature, "covariates"]
+    slopes: Annotated[np.ndarray, Slope, "arms", "covariates"]
+    pairs: Annotated[np.ndarray, Pair, "arms", "covariates", "covariates"]
+    rewards: Annotated[np.ndarray, np.float64, "arms"]  # those that an arm's slopes have learned from
+    cells: Annotated[np.ndarray, Cell, "states", "arms"]  # the averages that the regressions are relative to
+    cell_features: Annotated[np.ndarray, np.float64, "states", "arms", "covariates"]
+    effects: Annotated[np.ndarray, np.float64, "arms"]  # of the present features; scratch
 
 
 class Lag(NamedTuple):
     """The lag model, see `correctors.lag`."""
 
-    core: np.ndarray
-    arms: np.ndarray
-    levels: np.ndarray  # per arm and level, the rewards near it
-    following: np.ndarray  # per arm, level and next arm, the rewards of that
+    core: Annotated[np.ndarray, LagCore, 1]
+    arms: Annotated[np.ndarray, LagArm, "arms"]
+    levels: Annotated[np.ndarray, Mean, "arms", "levels"]  # rewards near a level
+    following: Annotated[np.ndarray, Mean, "arms", "levels", "arms"]  # rewards of the next arm
 
 
 class Trust(NamedTuple):
     """What the library claimed and how much of it came true, see `correctors.trust`."""
 
-    core: np.ndarray
-    claims: np.ndarray  # in the last rounds
-    checked: np.ndarray  # per kind of round
-    plays: np.ndarray  # how often each arm was played by the first group
+    core: Annotated[np.ndarray, TrustCore, 1]
+    claims: Annotated[np.ndarray, Claim, WAITING]  # in the last rounds
+    checked: Annotated[np.ndarray, Checked, 3]  # by kind of round
+    plays: Annotated[np.ndarray, np.int64, "arms"]  # by the first group
 
 
 class Staleness(NamedTuple):
     """When every arm was played last, see `correctors.staleness`."""
 
-    core: np.ndarray
-    played: np.ndarray
+    core: Annotated[np.ndarray, StalenessCore, 1]
+    played: Annotated[np.ndarray, np.int64, "arms"]
 
 
 class History(NamedTuple):
     """The last rounds learned, and those whose rewards are under way, see `history`."""
 
-    rounds: np.ndarray
-    features: np.ndarray  # of these rounds
-    waiting: np.ndarray  # arms of the first group and of the others in the last rounds chosen
-    pending: np.ndarray  # rewards of each arm that are under way: of rounds after ``core.told``
+    rounds: Annotated[np.ndarray, Observation, HISTORY]
+    features: Annotated[np.ndarray, np.float64, HISTORY, "covariates"]
+    waiting: Annotated[
+        np.ndarray, np.int64, WAITING, 2
+    ]  # arms of the first group and of the others in the last rounds chosen
+    pending: Annotated[np.ndarray, np.int64, "arms"]  # rewards under way: of rounds after ``core.told``
 
 
 class Regimes(NamedTuple):
-    """Regimes that were shown, see `regimes`; `shared` is scratch."""
+    """Regimes that were shown, see `regimes`."""
 
-    core: np.ndarray
-    known: np.ndarray
-    means: np.ndarray  # of every arm, as they were then
-    shared: np.ndarray  # per state and regime, the rounds that both have in common
+    core: Annotated[np.ndarray, RegimeCore, 1]
+    known: Annotated[np.ndarray, Regime, "states"]
+    means: Annotated[np.ndarray, Mean, "states", "arms"]  # as they were then
+    shared: Annotated[
+        np.ndarray, np.int64, "states", "states"
+    ]  # rounds that a state and a regime have in common; scratch
 
 
 class Memory(NamedTuple):
-    """All that is remembered."""
+    """All that is remembered: a group for each module that writes it."""
 
-    core: np.ndarray
+    core: Annotated[np.ndarray, Core, 1]
     library: Library
     standard: Standard
     covariates: Covariates
@@ -244,47 +252,20 @@ class Memory(NamedTuple):
 SCRATCH = ("library.branches", "library.heavy", "covariates.effects", "regimes.shared")
 
 
-def empty(policy: "StateLibrary") -> Memory:
-    """Return a memory of the size that a policy needs, with nothing in it."""
-    n, m, k, d, levels = policy.particles, policy.states, policy.arms, policy.covariates, policy.levels
-    room = n * (m + 2)
-    return Memory(
-        np.zeros(1, Core),
-        Library(
-            np.zeros(1, FilterCore),
-            np.zeros(n, Particle),
-            np.zeros((n, m), State),
-            np.zeros((n, m, k), Mean),
-            np.zeros((n, m, m), np.int32),
-            np.zeros((n, VISITS), Visit),
-            np.zeros((n, AGES), np.int32),
-            np.zeros(n, np.int64),
-            np.zeros(room, Branch),
-            np.zeros(room),
-        ),
-        Standard(
-            np.zeros(1, Scale),
-            np.zeros(2, Noise),
-            np.zeros((3, MOST_REWARDS + 1), Gaussian),
-            np.zeros(MOST_REWARDS + 1),
-        ),
-        Covariates(
-            np.zeros(d, Feature),
-            np.zeros((k, d), Slope),
-            np.zeros((k, d, d), Pair),
-            np.zeros(k),
-            np.zeros((m, k), Cell),
-            np.zeros((m, k, d)),
-            np.zeros(k),
-        ),
-        Lag(np.zeros(1, LagCore), np.zeros(k, LagArm), np.zeros((k, levels), Mean), np.zeros((k, levels, k), Mean)),
-        Trust(np.zeros(1, TrustCore), np.zeros(WAITING, Claim), np.zeros(3, Checked), np.zeros(k, np.int64)),
-        Staleness(np.zeros(1, StalenessCore), np.zeros(k, np.int64)),
-        History(
-            np.zeros(HISTORY, Observation),
-            np.zeros((HISTORY, d)),
-            np.zeros((WAITING, 2), np.int64),
-            np.zeros(k, np.int64),
-        ),
-        Regimes(np.zeros(1, RegimeCore), np.zeros(m, Regime), np.zeros((m, k), Mean), np.zeros((m, m), np.int64)),
+def empty(kind: type, sizes: Mapping[str, int]) -> Any:
+    """Return a memory, or a group of one, with nothing in it: arrays of the types and sizes that their annotations name."""
+    return kind(
+        *(
+            empty(part, sizes)
+            if isinstance(part, type)
+            else np.zeros([sizes[size] if isinstance(size, str) else size for size in part[1:]], part[0])
+            for part in _parts(kind)
+        )
     )
+
+
+@functools.cache
+def _parts(kind: type) -> list[Any]:
+    """Return the fields of a memory or of a group: another group, or the type and the shape of an array."""
+    hints = get_type_hints(kind, include_extras=True).values()
+    return [get_args(hint)[1:] if get_origin(hint) is Annotated else hint for hint in hints]

@@ -116,9 +116,9 @@ class StateLibrary(PlainPolicy):
 
     With several groups the first plays the arm with the highest index and the others the arm with the highest expected reward.
 
-    Only available arms are compared, worth a test or tried once more, and `max_idle_rounds` counts them. Until the scale of rewards is known
-    the available arms take turns by the number of rounds chosen. It is known after as many rounds as arms are available, two at least,
-    and once two rewards differ. A new arm is untried in every remembered state.
+    Only available arms are compared, worth a test or tried once more, and `max_idle_rounds` counts them. Until the scale of rewards is
+    known the available arms take turns by the number of rounds chosen. It is known after as many rounds as arms are available, two at
+    least, and once two rewards differ. A new arm is untried in every remembered state.
 
     Parameters
     ----------
@@ -217,7 +217,8 @@ class StateLibrary(PlainPolicy):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        memory, ranged = empty(self), self.high > self.low
+        ranged = self.high > self.low
+        memory: Memory = empty(Memory, {**self._asdict(), "branches": self.particles * (self.states + 2)})
         memory.covariates.features["prior"] = SLOPE_VARIANCE
         start_noise(memory.standard.noise[0], self.noise if ranged else 0.0, self.high - self.low)
         start_noise(memory.standard.noise[1], 1.0, 0.0)
