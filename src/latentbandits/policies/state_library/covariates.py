@@ -31,21 +31,15 @@ from latentbandits.protocols import Record
 
 @kernel
 def count_features(features: np.ndarray, x: np.ndarray, first: int) -> None:
-    """Count the features of a round, which begin at x[first]: running averages and squares (Welford)."""
+    """Count the features of a round, which begin at x[first]: the last two, running averages and squares (Welford)."""
     for j in range(len(features)):
         feature = features[j]
+        feature.before = feature.last
+        feature.last = x[first + j]
         feature.count += 1
         far = x[first + j] - feature.average
         feature.average += far / feature.count
         feature.squares += far * (x[first + j] - feature.average)
-
-
-@kernel
-def note_last(features: np.ndarray, x: np.ndarray, first: int) -> None:
-    """Note the features of the last reward, and keep those of the one before."""
-    for j in range(len(features)):
-        features[j].before = features[j].last
-        features[j].last = x[first + j]
 
 
 @kernel

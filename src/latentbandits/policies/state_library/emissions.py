@@ -137,30 +137,22 @@ def likelihood(height: float, exponent: float) -> float:
 
 
 @kernel
-def guess(emission: Emission, reward: float) -> float:
-    """Return the probability of one of two rewards where nothing is known: even, or as the middle of a range that is given says."""
-    least, most, share = emission.least, emission.most, 0.5
-    if emission.ranged:
-        share = min(max((emission.centre - least) / (most - least), LEAST_GUESS), 1.0 - LEAST_GUESS)
-    return float(share if reward >= 0.5 * (least + most) else 1.0 - share)
-
-
-@kernel
 def bernoulli_predictive(emission: Emission, average: float, count: int, reward: float) -> float:
     """Return the probability of one of two rewards, by the share of the n rewards behind a mean that were the same.
 
-    (n * share + 2 * guess) / (n + 2); the effect of features, which was taken off the reward, is added to the share
+    (n * share + 2 * guess) / (n + 2); the guess is even, or as the middle of a range that is given says. The effect of features, which was
+    taken off the reward, is added to the share
     """
-    least, most = emission.least, emission.most
+    least, most, effect, guess = emission.least, emission.most, 0.0, 0.5
     yes = reward >= 0.5 * (least + most)
-    effect = 0.0
     if emission.shifted:
         effect = (most if yes else least) - reward
     share = (average + effect - least) / (most - least)
+    if emission.ranged:
+        guess = min(max((emission.centre - least) / (most - least), LEAST_GUESS), 1.0 - LEAST_GUESS)
     if not yes:
-        share = 1.0 - share
-    known = count * min(max(share, 0.0), 1.0)
-    return float((known + BINARY_REWARDS * guess(emission, reward)) / (count + BINARY_REWARDS))
+        share, guess = 1.0 - share, 1.0 - guess
+    return float((count * min(max(share, 0.0), 1.0) + BINARY_REWARDS * guess) / (count + BINARY_REWARDS))
 
 
 @kernel

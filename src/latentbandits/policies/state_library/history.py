@@ -14,28 +14,23 @@ from latentbandits.protocols import Choice, Record
 @kernel
 def await_rewards(history: History, core: Record, choice: Choice) -> None:
     """Note the arms of a choice whose rewards are under way; of very many the oldest are given up."""
-    others = len(choice.arms) - 1
-    arms = history.waiting[core.asked % WAITING]
+    pending, arms, others = history.pending, history.waiting[core.asked % WAITING], len(choice.arms) - 1
     if core.asked - core.told > WAITING:
-        give_up(history.pending, arms, others)
+        pending[arms[0]] -= 1
+        pending[arms[1]] -= others
     arms[0] = choice.arms[0]
     arms[1] = choice.arms[others]
-    history.pending[arms[0]] += 1
-    history.pending[arms[1]] += others
-
-
-@kernel
-def give_up(pending: np.ndarray, arms: np.ndarray, others: int) -> None:
-    """Await the rewards of a round no longer: they have arrived, or later ones have."""
-    pending[arms[0]] -= 1
-    pending[arms[1]] -= others
+    pending[arms[0]] += 1
+    pending[arms[1]] += others
 
 
 @kernel
 def receive(history: History, core: Record, number: int, others: int) -> None:
-    """Await no rewards up to a round."""
+    """Await no rewards up to a round: they have arrived, or later ones have."""
     for i in range(max(core.told, core.asked - WAITING) + 1, number + 1):
-        give_up(history.pending, history.waiting[i % WAITING], others)
+        arms = history.waiting[i % WAITING]
+        history.pending[arms[0]] -= 1
+        history.pending[arms[1]] -= others
     core.told = max(core.told, number)
 
 

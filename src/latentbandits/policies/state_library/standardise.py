@@ -36,7 +36,7 @@ from latentbandits.policies.state_library.constants import (
     UNIFORM,
     WIDEN,
 )
-from latentbandits.policies.state_library.covariates import note_last, shrink_difference
+from latentbandits.policies.state_library.covariates import shrink_difference
 from latentbandits.policies.state_library.emissions import Outcome, set_gaussians
 from latentbandits.policies.state_library.memory import FEATURES, Covariates, Library, Memory, Standard
 from latentbandits.protocols import Choice, Record
@@ -224,7 +224,6 @@ def count_difference(
             fade(earlier)
     earlier.last_arm, earlier.last_reward = (arm if noise.last_arm == arm else -1), noise.last_reward
     noise.last_arm, noise.last_reward = arm, rewards[0]
-    note_last(covariates.features, choice.features, FEATURES)
     return bool(due)
 
 
