@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from latentbandits import pictures
-from latentbandits.policies.state_library.constants import SAME_CHANGE, SAME_STATE
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.memory import Covariates, Library, Memory
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import Record
@@ -96,7 +96,7 @@ def probabilities(library: Library, deviation: np.ndarray) -> np.ndarray:
         particle = library.particles[slot]
         k = particle.here
         n = np.maximum(counts[slot, k], counts[best, :known])
-        far = np.abs(means[slot, k] - means[best, :known]) - SAME_STATE * deviation[n]
+        far = np.abs(means[slot, k] - means[best, :known]) - constants.SAME_STATE * deviation[n]
         # The same state of another library: both have tried an arm, and no arm's means are clearly apart
         shared = ((counts[slot, k] > 0) & (counts[best, :known] > 0)).any(axis=1)
         same = np.flatnonzero(shared & (far <= 0).all(axis=1))
@@ -158,7 +158,9 @@ def belief(policy: "StateLibrary", memory: Memory) -> Belief:
         visits, seen, own = int(state.entered), int(state.seen), int(state.id)
         states.append(Remembered(number_of(state), "", float(probability[k]), means, counts, visits, seen, dwell, own))
     stay = float(staying(policy, best))
-    same = [float(particle.weight) for particle in live if abs(particle.changed - best.changed) <= SAME_CHANGE]
+    same = [
+        float(particle.weight) for particle in live if abs(particle.changed - best.changed) <= constants.SAME_CHANGE
+    ]
     return Belief(
         states=tuple(states),
         current=states[int(np.argmax(probability))].number,

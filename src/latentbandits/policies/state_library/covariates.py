@@ -11,19 +11,7 @@ import math
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.constants import (
-    FAR_FEATURE,
-    HISTORY,
-    LEAST_DIFFERENCE,
-    LOOK,
-    RETELL_CHANGE,
-    RETELL_FROM,
-    SLOPE_AGE,
-    SLOPE_ARMS,
-    SLOPE_EFFECT,
-    SLOPE_EVERY,
-    USUAL_ROUNDS,
-)
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.library import state_at
 from latentbandits.policies.state_library.memory import Covariates, Memory
 from latentbandits.protocols import Record
@@ -45,9 +33,9 @@ def count_features(features: np.ndarray, x: np.ndarray, first: int) -> None:
 @kernel
 def bounded(feature: Record, x: float) -> float:
     """Return a feature, or the farthest from its average that counts: one that is absurd would bend all slopes."""
-    if feature.count < USUAL_ROUNDS or feature.squares <= 0.0:
+    if feature.count < constants.USUAL_ROUNDS or feature.squares <= 0.0:
         return x
-    far = FAR_FEATURE * math.sqrt(feature.squares / feature.count)
+    far = constants.FAR_FEATURE * math.sqrt(feature.squares / feature.count)
     return float(min(max(x, feature.average - far), feature.average + far))
 
 
@@ -79,7 +67,7 @@ def effect_variance(memory: Memory, arm: int, x: np.ndarray, first: int) -> floa
     here, rewards = library.particles[best].here, covariates.rewards[arm]
     learned, cell, average = rewards > 0.0, covariates.cells[here, arm], covariates.cell_features[here, arm]
     known = learned and cell.id == library.states[best, here].id and cell.count > 0.0
-    look = LOOK * (scale.high - scale.low) / memory.standard.noise[0].sd
+    look = constants.LOOK * (scale.high - scale.low) / memory.standard.noise[0].sd
     look *= look / (rewards + 1.0) / number
     total = 0.0
     for i in range(number):
@@ -109,7 +97,7 @@ def shrink_difference(
         for j in range(len(features)):
             other = x[first + j] - (features[j].before if earlier else features[j].last)
             less += dx * covariates.pairs[arm, i, j].inverse * other
-    return difference / math.sqrt(max(1.0 - 0.5 * less, LEAST_DIFFERENCE))
+    return difference / math.sqrt(max(1.0 - 0.5 * less, constants.LEAST_DIFFERENCE))
 
 
 @kernel
@@ -176,7 +164,7 @@ def set_priors(covariates: Covariates, width: float, noise: float) -> None:
     prior = (0.3 * (0.0325 range / noise)^2 + sum over arms of variance * (slope^2 / noise^2 + V)) / (0.3 + arms), of the arms learned from
     """
     rewards = covariates.rewards
-    expected = SLOPE_EFFECT * width / noise
+    expected = constants.SLOPE_EFFECT * width / noise
     for j in range(len(covariates.features)):
         total, arms = 0.0, 0
         for arm in range(len(rewards)):
@@ -185,7 +173,9 @@ def set_priors(covariates: Covariates, width: float, noise: float) -> None:
                 total += slope * slope + covariates.pairs[arm, j, j].inverse
                 arms += 1
         feature = covariates.features[j]
-        feature.prior = (SLOPE_ARMS * expected * expected + variance(feature) * total) / (SLOPE_ARMS + arms)
+        feature.prior = (constants.SLOPE_ARMS * expected * expected + variance(feature) * total) / (
+            constants.SLOPE_ARMS + arms
+        )
     for arm in range(len(rewards)):
         if rewards[arm] > 0.0:
             solve(covariates, arm)
@@ -195,10 +185,13 @@ def set_priors(covariates: Covariates, width: float, noise: float) -> None:
 def learn_slopes(memory: Memory) -> None:
     """Learn slopes from the round that was learned a few rounds ago, in the state that the heaviest particle now believes it had."""
     library, covariates, rounds = memory.library, memory.covariates, memory.core[0].rounds
-    then = rounds - SLOPE_AGE
+    then = rounds - constants.SLOPE_AGE
     if then < 1:
         return
-    seen, x = memory.history.rounds[(then - 1) % HISTORY], memory.history.features[(then - 1) % HISTORY]
+    seen, x = (
+        memory.history.rounds[(then - 1) % constants.HISTORY],
+        memory.history.features[(then - 1) % constants.HISTORY],
+    )
     best = library.core[0].best
     state = state_at(library, best, seen.number)
     if state >= 0:
@@ -206,7 +199,7 @@ def learn_slopes(memory: Memory) -> None:
         regress(covariates, seen.first, seen.reward, state, state_id, x)
         if seen.second >= 0:
             regress(covariates, seen.second, seen.other, state, state_id, x)
-    if rounds % SLOPE_EVERY == 0:
+    if rounds % constants.SLOPE_EVERY == 0:
         scale = memory.standard.scale[0]
         set_priors(covariates, scale.high - scale.low, memory.standard.noise[0].sd)
 
@@ -214,7 +207,7 @@ def learn_slopes(memory: Memory) -> None:
 @kernel
 def outdated(core: Record, covariates: Covariates, sd: float) -> bool:
     """Return whether the past is to be learned again: slopes are now quite different from those that it was learned with."""
-    if core.rounds < 2 * max(core.retold, RETELL_FROM):
+    if core.rounds < 2 * max(core.retold, constants.RETELL_FROM):
         return False
     slopes = covariates.slopes
     total, rewards = 0.0, 0.0
@@ -223,7 +216,7 @@ def outdated(core: Record, covariates: Covariates, sd: float) -> bool:
         for j in range(slopes.shape[1]):
             change = slopes[arm, j].value - slopes[arm, j].told
             total += covariates.rewards[arm] * change * change * variance(covariates.features[j])
-    if total <= rewards * (RETELL_CHANGE * sd) * (RETELL_CHANGE * sd):
+    if total <= rewards * (constants.RETELL_CHANGE * sd) * (constants.RETELL_CHANGE * sd):
         return False
     core.retold = core.rounds
     for arm in range(slopes.shape[0]):

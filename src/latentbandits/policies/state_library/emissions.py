@@ -11,16 +11,7 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.noise import few_values
-from latentbandits.policies.state_library.constants import (
-    BINARY_REWARDS,
-    DECAY_STEPS,
-    LARGEST_EXPONENT,
-    LEAST_GUESS,
-    MOST_REWARDS,
-    NEW_BINARY,
-    OUTLIER_ROUNDS,
-    OUTLIERS,
-)
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.memory import ONE, OTHERS, Standard
 from latentbandits.protocols import Record
 
@@ -30,48 +21,31 @@ if TYPE_CHECKING:
 GAUSSIAN, BERNOULLI = 0, 1
 _ROOT = math.sqrt(2.0 * math.pi)
 _LOG_ROOT = math.log(_ROOT)
-_DECAY = np.exp(-np.arange(int(LARGEST_EXPONENT * DECAY_STEPS) + 2) / DECAY_STEPS)
+_DECAY = np.exp(-np.arange(int(constants.LARGEST_EXPONENT * constants.DECAY_STEPS) + 2) / constants.DECAY_STEPS)
 
 
 class Outcome(NamedTuple):
-    """The rewards of a round: those of one arm, or of two if groups played different ones.
-
-    Attributes
-    ----------
-    first, reward : an arm and its mean reward, over the set of groups `group` (ONE or ALL)
-    second, other : those of all groups but the first; -1 for no second arm
-    """
+    """The rewards of a round: those of one arm, or of two if groups played different ones."""
 
     first: int
-    reward: float
-    second: int
+    reward: float  # the mean of the set of groups `group`
+    second: int  # the arm of all groups but the first, -1 for none, and their mean reward
     other: float
-    group: int
+    group: int  # ONE or ALL
 
 
 class Emission(NamedTuple):
-    """What rewards are like.
+    """What rewards are like."""
 
-    Attributes
-    ----------
-    kind : GAUSSIAN, or BERNOULLI for rewards that are yes or no
-    gaussians : see `memory.Standard`
-    centre, width : of the range of means
-    least, most : the lowest and the highest reward seen
-    outliers : whether a reward may be an outlier: not if rewards have a few values only
-    ranged : whether the range was given rather than learned
-    shifted : whether the effect of features was taken off the rewards
-    """
-
-    kind: int
-    gaussians: np.ndarray
-    centre: float
+    kind: int  # GAUSSIAN, or BERNOULLI for rewards that are yes or no
+    gaussians: np.ndarray  # see `memory.Standard`
+    centre: float  # of the range of means, and its width
     width: float
-    least: float
+    least: float  # reward seen, and the highest
     most: float
-    outliers: bool
-    ranged: bool
-    shifted: bool
+    outliers: bool  # whether a reward may be one: not if rewards have a few values only
+    ranged: bool  # whether the range was given rather than learned
+    shifted: bool  # whether the effect of features was taken off the rewards
 
 
 @kernel
@@ -108,7 +82,7 @@ def set_gaussians(standard: Standard, groups: int) -> None:
     """
     noise = standard.noise[0].sd
     prior = (noise / standard.scale[0].spread) * (noise / standard.scale[0].spread)
-    for n in range(MOST_REWARDS + 1):
+    for n in range(constants.MOST_REWARDS + 1):
         standard.deviation[n] = noise / math.sqrt(n + prior)
         for group in range(1 if groups == 1 else 3):  # one group is all of them, and there is no other set
             size = 1 if group == ONE else groups - 1 if group == OTHERS else groups
@@ -125,15 +99,15 @@ def decay(x: float) -> float:
 
     exp(-x) = exp(-i/32) * exp(r) with i the integer nearest to 32 x and r = i/32 - x; exp(r) by five terms of its series
     """
-    i = int(x * DECAY_STEPS + 0.5)
-    r = i / DECAY_STEPS - x
+    i = int(x * constants.DECAY_STEPS + 0.5)
+    r = i / constants.DECAY_STEPS - x
     return float(_DECAY[i] * (1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0))))))
 
 
 @kernel
 def likelihood(height: float, exponent: float) -> float:
     """Return height * exp(-exponent), for an exponent of at most 60."""
-    return float(height * decay(min(exponent, LARGEST_EXPONENT)))
+    return float(height * decay(min(exponent, constants.LARGEST_EXPONENT)))
 
 
 @kernel
@@ -149,10 +123,12 @@ def bernoulli_predictive(emission: Emission, average: float, count: int, reward:
         effect = (most if yes else least) - reward
     share = (average + effect - least) / (most - least)
     if emission.ranged:
-        guess = min(max((emission.centre - least) / (most - least), LEAST_GUESS), 1.0 - LEAST_GUESS)
+        guess = min(max((emission.centre - least) / (most - least), constants.LEAST_GUESS), 1.0 - constants.LEAST_GUESS)
     if not yes:
         share, guess = 1.0 - share, 1.0 - guess
-    return float((count * min(max(share, 0.0), 1.0) + BINARY_REWARDS * guess) / (count + BINARY_REWARDS))
+    return float(
+        (count * min(max(share, 0.0), 1.0) + constants.BINARY_REWARDS * guess) / (count + constants.BINARY_REWARDS)
+    )
 
 
 @kernel
@@ -167,7 +143,7 @@ def predictive(emission: Emission, means: np.ndarray, known: bool, outcome: Outc
     average, count = (first.average, first.count) if known else (emission.centre, 0)
     if emission.kind == BERNOULLI:
         share = bernoulli_predictive(emission, average, count, outcome.reward)
-        return share if known else NEW_BINARY * share, 0.0
+        return share if known else constants.NEW_BINARY * share, 0.0
     row = emission.gaussians[outcome.group, count]
     far = outcome.reward - average
     height, exponent = row.height, far * far * row.precision
@@ -200,7 +176,7 @@ def outlying(emission: Emission, particle: Record, second: int) -> float:
     sqrt(2 pi) / (high - low) * (outliers + 0.01) / (rounds + 100)
     """
     even = _ROOT / emission.width
-    share = (particle.outliers + OUTLIERS) / (particle.stays + particle.changes + OUTLIER_ROUNDS)
+    share = (particle.outliers + constants.OUTLIERS) / (particle.stays + particle.changes + constants.OUTLIER_ROUNDS)
     return float(share * even * even if second >= 0 else share * even)
 
 
@@ -219,4 +195,4 @@ def update(mean: Record, gaussians: np.ndarray, reward: float, size: int) -> Non
     mean <- mean + gain[n] * (reward - mean);  n <- min(n + size, 512)
     """
     mean.average += (reward - mean.average) * gaussians[mean.count].gain
-    mean.count = min(mean.count + size, MOST_REWARDS)
+    mean.count = min(mean.count + size, constants.MOST_REWARDS)

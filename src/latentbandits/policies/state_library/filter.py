@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.constants import IMPOSSIBLE, OUTLIER_FROM
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.emissions import (
     Emission,
     Outcome,
@@ -66,7 +66,7 @@ def propose(policy: "StateLibrary", library: Library, emission: Emission, outcom
         apart = 0.0
         for k in range(known):
             height, exponent = predictive(emission, library.means[slot, k], True, outcome)
-            if exponent > IMPOSSIBLE and k != z:
+            if exponent > constants.IMPOSSIBLE and k != z:
                 continue
             chance = likelihood(height, exponent)
             if k == z:
@@ -78,7 +78,7 @@ def propose(policy: "StateLibrary", library: Library, emission: Emission, outcom
             number += 1
         total += write_branch(library.branches[number], slot, known, going * particle.novel * unseen)
         number += 1
-        if emission.outliers and apart > OUTLIER_FROM:
+        if emission.outliers and apart > constants.OUTLIER_FROM:
             chance = staying_weight * outlying(emission, particle, outcome.second)
             total += write_branch(library.branches[number], slot, OUTLIER, chance)
             number += 1
@@ -117,7 +117,7 @@ def propose_late(library: Library, emission: Emission, outcome: Outcome) -> tupl
             total += write_branch(library.branches[number], slot, BEFORE, chance)
             number += 1
             apart = min(apart, exponent)
-        if emission.outliers and apart > OUTLIER_FROM:
+        if emission.outliers and apart > constants.OUTLIER_FROM:
             chance = weight * outlying(emission, particle, outcome.second)
             total += write_branch(library.branches[number], slot, OUTLIER, chance)
             number += 1

@@ -6,7 +6,7 @@ It owns nothing: it reads the memory and writes the scores of a choice.
 import math
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.constants import LEAVING, LIKELY, MOST_REWARDS, RARE, TEST_NOISE
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.covariates import effect_variance
 from latentbandits.policies.state_library.memory import FEATURES, Memory
 from latentbandits.protocols import Choice
@@ -28,7 +28,7 @@ def add_others(memory: Memory, stay: float, choice: Choice) -> None:
     best, states = library.particles[slot], library.states[slot]
     z, by_entry, by_move = best.here, best.by_entry, best.by_move
     once = memory.core[0].asked - library.core[0].front <= 1 or memory.core[0].rounds == 0
-    likely = 1.0 - stay > LIKELY
+    likely = 1.0 - stay > constants.LIKELY
     total = 0.0
     for k in range(0 if once else best.known):
         total += states[k].spent
@@ -44,7 +44,7 @@ def add_others(memory: Memory, stay: float, choice: Choice) -> None:
             mean = library.means[slot, k, arm]
             value += (1.0 - stay) * chance * mean.average
             if likely:
-                n = min(mean.count + pending[arm], MOST_REWARDS)
+                n = min(mean.count + pending[arm], constants.MOST_REWARDS)
                 unknown += (1.0 - stay) * chance * memory.standard.deviation[n]
         if once:
             value += (1.0 - stay) * best.novel * memory.standard.scale[0].centre
@@ -67,7 +67,7 @@ def expect(memory: Memory, stay: float, optimism: float, choice: Choice) -> None
         memory.covariates.effects,
         choice.arm_scores,
     )
-    if 1.0 - stay < RARE:
+    if 1.0 - stay < constants.RARE:
         stay = 1.0
     for arm in range(len(effects)):
         arm_scores[arm].value = effects[arm]
@@ -78,7 +78,7 @@ def expect(memory: Memory, stay: float, optimism: float, choice: Choice) -> None
         weight = library.particles[slot].weight * stay
         for arm in range(len(effects)):
             arm_scores[arm].value += weight * means[arm].average
-            n = min(means[arm].count + memory.history.pending[arm], MOST_REWARDS)
+            n = min(means[arm].count + memory.history.pending[arm], constants.MOST_REWARDS)
             arm_scores[arm].index += weight * standard.deviation[n]
     if stay < 1.0:
         add_others(memory, stay, choice)
@@ -114,11 +114,11 @@ def add_tests(memory: Memory, stay: float, testing: float, greedy: int, choice: 
     )
     best = library.core[0].best
     z = library.particles[best].here
-    noise = TEST_NOISE * standard.noise[0].sd * standard.noise[0].sd
+    noise = constants.TEST_NOISE * standard.noise[0].sd * standard.noise[0].sd
     worth = testing * math.sqrt(library.particles[best].known / (1.0 - stay))
     hazard = 1.0 - stay
     state = library.states[best, z]
-    leaving = (state.left + LEAVING) / (state.spent + LEAVING / hazard)
+    leaving = (state.left + constants.LEAVING) / (state.spent + constants.LEAVING / hazard)
     times = max(leaving / hazard, 1.0)
     for i in range(library.core[0].live):
         slot = library.slots[i]

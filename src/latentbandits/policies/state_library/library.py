@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.constants import AGES, FAST_SWITCHING, VISITS
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.memory import Library
 from latentbandits.policies.state_library.transitions import age_of, set_leaving, update_odds
 
@@ -33,10 +33,10 @@ def begin(policy: "StateLibrary", library: Library, centre: float, since: int) -
     particle.odds = particle.ageing = policy.structure
     particle.changed = particle.until = since
     particle.age = particle.younger = particle.visits = 0
-    for i in range(VISITS):
+    for i in range(constants.VISITS):
         library.visits[0, i].state = -1
         library.visits[0, i].began = 0
-    for i in range(AGES):
+    for i in range(constants.AGES):
         library.ended[0, i] = 0
     clear(library, 0, 0, centre)
     library.states[0, 0].entered = 1.0
@@ -47,9 +47,9 @@ def begin(policy: "StateLibrary", library: Library, centre: float, since: int) -
         return
     copy(library, 0, 1)
     core.live = core.lineages = 2
-    particle.weight = 1.0 - FAST_SWITCHING
+    particle.weight = 1.0 - constants.FAST_SWITCHING
     fast_switching = library.particles[1]
-    fast_switching.weight = FAST_SWITCHING
+    fast_switching.weight = constants.FAST_SWITCHING
     fast_switching.lineage = 2
     fast_switching.changes = policy.stay_prior
 
@@ -58,9 +58,9 @@ def begin(policy: "StateLibrary", library: Library, centre: float, since: int) -
 def copy(library: Library, old: int, new: int) -> None:
     """Copy a particle to another row."""
     library.particles[new] = library.particles[old]
-    for i in range(AGES):
+    for i in range(constants.AGES):
         library.ended[new, i] = library.ended[old, i]
-    for i in range(VISITS):
+    for i in range(constants.VISITS):
         library.visits[new, i] = library.visits[old, i]
     known = library.particles[old].known
     for k in range(known):
@@ -102,7 +102,7 @@ def new_state(library: Library, slot: int, centre: float) -> int:
         particle.singles -= 1.0 if entered == 1.0 else 0.0
         for k in range(particle.known):
             states[k].left -= library.moves[slot, k, to]
-        for i in range(VISITS):
+        for i in range(constants.VISITS):
             if library.visits[slot, i].state == to:
                 library.visits[slot, i].state = -1
     clear(library, slot, to, centre)
@@ -120,7 +120,7 @@ def end_visit(library: Library, slot: int) -> None:
     library.ended[slot, age_of(particle, core.now)] += 1
     particle.visits += 1
     particle.age = particle.younger = 0
-    for i in range(VISITS - 1, 0, -1):
+    for i in range(constants.VISITS - 1, 0, -1):
         visits[i] = visits[i - 1]
     visits[0].state = particle.here
     visits[0].began = particle.changed
@@ -153,7 +153,7 @@ def change(policy: "StateLibrary", library: Library, slot: int, to: int, centre:
 @kernel
 def state_before(visits: np.ndarray, now: int) -> int:
     """Return the state in which a particle believes to have been in a round before the last change; -1 if it has forgotten."""
-    for i in range(VISITS):
+    for i in range(constants.VISITS):
         if now >= visits[i].began:
             return int(visits[i].state)
     return -1

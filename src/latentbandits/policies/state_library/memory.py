@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 import numpy as np
 
 from latentbandits.noise import Noise
-from latentbandits.policies.state_library.constants import AGES, HISTORY, MOST_REWARDS, VISITS, WAITING
+from latentbandits.policies.state_library import constants
 from latentbandits.protocols import record_type
 
 # Where observed features begin among those of a choice, behind a random number and the number of the round
@@ -155,8 +155,10 @@ class Library(NamedTuple):
         np.ndarray, Mean, "particles", "states", "arms"
     ]  # posterior means, and the number of rewards behind each
     moves: Annotated[np.ndarray, np.int32, "particles", "states", "states"]  # how often one state followed another
-    visits: Annotated[np.ndarray, Visit, "particles", VISITS]  # to states before the present one, the latest first
-    ended: Annotated[np.ndarray, np.int32, "particles", AGES]  # how many visits ended at an age
+    visits: Annotated[
+        np.ndarray, Visit, "particles", constants.VISITS
+    ]  # to states before the present one, the latest first
+    ended: Annotated[np.ndarray, np.int32, "particles", constants.AGES]  # how many visits ended at an age
     slots: Annotated[np.ndarray, np.int64, "particles"]  # rows of particles; the first ``core.live`` of them are in use
     branches: Annotated[np.ndarray, Branch, "branches"]  # those of all particles; scratch
     heavy: Annotated[np.ndarray, np.float64, "branches"]  # weights that may be above the cut of the pruning; scratch
@@ -170,9 +172,11 @@ class Standard(NamedTuple):
         np.ndarray, Noise, 2
     ]  # by differences one round apart and two; the first `sd` is 0 until the range is known
     gaussians: Annotated[
-        np.ndarray, Gaussian, 3, MOST_REWARDS + 1
+        np.ndarray, Gaussian, 3, constants.MOST_REWARDS + 1
     ]  # by set of groups and rewards behind a mean, see `emissions`
-    deviation: Annotated[np.ndarray, np.float64, MOST_REWARDS + 1]  # of a mean, by the number of rewards behind it
+    deviation: Annotated[
+        np.ndarray, np.float64, constants.MOST_REWARDS + 1
+    ]  # of a mean, by the number of rewards behind it
 
 
 class Covariates(NamedTuple):
@@ -200,7 +204,7 @@ class Trust(NamedTuple):
     """What the library claimed and how much of it came true, see `correctors.trust`."""
 
     core: Annotated[np.ndarray, TrustCore, 1]
-    claims: Annotated[np.ndarray, Claim, WAITING]  # in the last rounds
+    claims: Annotated[np.ndarray, Claim, constants.WAITING]  # in the last rounds
     checked: Annotated[np.ndarray, Checked, 3]  # by kind of round
     plays: Annotated[np.ndarray, np.int64, "arms"]  # by the first group
 
@@ -215,10 +219,10 @@ class Staleness(NamedTuple):
 class History(NamedTuple):
     """The last rounds learned, and those whose rewards are under way, see `history`."""
 
-    rounds: Annotated[np.ndarray, Observation, HISTORY]
-    features: Annotated[np.ndarray, np.float64, HISTORY, "covariates"]
+    rounds: Annotated[np.ndarray, Observation, constants.HISTORY]
+    features: Annotated[np.ndarray, np.float64, constants.HISTORY, "covariates"]
     waiting: Annotated[
-        np.ndarray, np.int64, WAITING, 2
+        np.ndarray, np.int64, constants.WAITING, 2
     ]  # arms of the first group and of the others in the last rounds chosen
     pending: Annotated[np.ndarray, np.int64, "arms"]  # rewards under way: of rounds after ``core.told``
 

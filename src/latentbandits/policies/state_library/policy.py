@@ -9,8 +9,8 @@ from latentbandits.compiled import kernel
 from latentbandits.memories import parts
 from latentbandits.noise import start_noise
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.belief import Belief, belief
-from latentbandits.policies.state_library.constants import HISTORY, NARROW, SLOPE_VARIANCE, WIDE
 from latentbandits.policies.state_library.correctors import lag, staleness, trust
 from latentbandits.policies.state_library.covariates import bounded, count_features, effect, learn_slopes, outdated
 from latentbandits.policies.state_library.emissions import emission_of, set_gaussians
@@ -40,7 +40,7 @@ def restart(policy: "StateLibrary", memory: Memory) -> None:
     scale.noise_at_start = memory.standard.noise[0].sd
     set_gaussians(memory.standard, policy.groups)
     # Rewards may come in any order: the first state has been there from the first round, unless older ones are forgotten
-    begin(policy, library, scale.centre, library.core[0].front if core.rounds > HISTORY else 0)
+    begin(policy, library, scale.centre, library.core[0].front if core.rounds > constants.HISTORY else 0)
     memory.regimes.core[0].shown = 0
     lag.reset(memory.lag, scale)
 
@@ -48,7 +48,7 @@ def restart(policy: "StateLibrary", memory: Memory) -> None:
 @kernel
 def learn_round(policy: "StateLibrary", memory: Memory, i: int) -> None:
     """Let the particles and the lag model learn the i-th round."""
-    library, standard, seen = memory.library, memory.standard, memory.history.rounds[(i - 1) % HISTORY]
+    library, standard, seen = memory.library, memory.standard, memory.history.rounds[(i - 1) % constants.HISTORY]
     outcome = outcome_of(memory.history, memory.covariates, i, policy.groups)
     library.core[0].now = seen.number
     step(policy, library, standard.deviation, emission_of(policy, standard), outcome, seen.u)
@@ -197,8 +197,10 @@ class StateLibrary(PlainPolicy):
         if self.high < self.low:
             raise InvalidValueError("StateLibrary", "high", self.high, f"at least low, which is {self.low:g}")
         for name, size in (("noise", self.noise), ("high - low", self.high - self.low)):
-            if size != 0.0 and not NARROW <= size <= WIDE:
-                raise InvalidValueError("StateLibrary", name, size, f"0, or from {NARROW:g} to {WIDE:g}")
+            if size != 0.0 and not constants.NARROW <= size <= constants.WIDE:
+                raise InvalidValueError(
+                    "StateLibrary", name, size, f"0, or from {constants.NARROW:g} to {constants.WIDE:g}"
+                )
         cells = self.particles * self.states * (self.states + self.arms) + self.arms * self.arms * self.levels
         if cells > 50_000_000:
             raise InvalidValueError(
@@ -219,7 +221,7 @@ class StateLibrary(PlainPolicy):
         """Return the memory before the first round."""
         ranged = self.high > self.low
         memory: Memory = empty(Memory, {**self._asdict(), "branches": self.particles * (self.states + 2)})
-        memory.covariates.features["prior"] = SLOPE_VARIANCE
+        memory.covariates.features["prior"] = constants.SLOPE_VARIANCE
         start_noise(memory.standard.noise[0], self.noise if ranged else 0.0, self.high - self.low)
         start_noise(memory.standard.noise[1], 1.0, 0.0)
         if ranged:
@@ -272,8 +274,8 @@ class StateLibrary(PlainPolicy):
         if sd == 0.0:
             return
         if again or (self.covariates > 0 and outdated(core, covariates, sd)):
-            start = max(1, core.rounds - HISTORY + 1)
-            memory.library.core[0].front = history.rounds[(start - 1) % HISTORY].number - 1
+            start = max(1, core.rounds - constants.HISTORY + 1)
+            memory.library.core[0].front = history.rounds[(start - 1) % constants.HISTORY].number - 1
             restart(self, memory)
         elif self.levels > 0 and memory.lag.core[0].arm >= 0 and in_turn and not math.isnan(by_library):
             lag.weigh(memory.lag, scale.high - scale.low, outcome.first, outcome.reward, by_library)

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.constants import HISTORY, SAME_REGIME
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.library import state_at
 from latentbandits.policies.state_library.memory import Library, Regimes
 
@@ -48,7 +48,7 @@ def apart(means: np.ndarray, others: np.ndarray, deviation: np.ndarray) -> float
 def number_by_means(library: Library, regimes: Regimes, deviation: np.ndarray, k: int) -> int:
     """Return the number of a regime that has the means of a state of the heaviest particle and is not in its library, or the next one."""
     best = library.core[0].best
-    closest, least = 0, SAME_REGIME
+    closest, least = 0, constants.SAME_REGIME
     for row in range(len(regimes.known)):
         number = regimes.known[row].number
         if number > 0 and not has(library.states[best], library.particles[best].known, number):
@@ -80,7 +80,7 @@ def count_shared(states: np.ndarray, known: int, regimes: Regimes, history: np.n
     for k in range(known):
         for row in range(len(regimes.known)):
             regimes.shared[k, row] = 0
-    for i in range(min(rounds, HISTORY)):
+    for i in range(min(rounds, constants.HISTORY)):
         seen = history[i]
         for k in range(known if seen.regime > 0 else 0):
             if states[k].id == seen.state:
@@ -147,6 +147,6 @@ def show(library: Library, regimes: Regimes, deviation: np.ndarray, history: np.
     regimes.known[row].number = number
     regimes.known[row].seen = rounds
     note_means(regimes, row, library.means[slot, best.here])
-    latest = history[(rounds - 1) % HISTORY]
+    latest = history[(rounds - 1) % constants.HISTORY]
     then = state_at(library, slot, latest.number)
     latest.regime = states[then].number if then >= 0 else 0

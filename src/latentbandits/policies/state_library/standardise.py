@@ -14,28 +14,7 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.noise import advantage, count_pair, estimate, fade, few_values
-from latentbandits.policies.state_library.constants import (
-    ABSURD,
-    ALTERNATING,
-    ALTERNATING_PAIRS,
-    CAUTION,
-    HISTORY,
-    LEAST_NOISE,
-    LOUDER,
-    NARROW,
-    NOISE_PAIRS,
-    NOISE_SHARE,
-    OTHER_NOISE,
-    OUTSIDE,
-    PROOF,
-    QUIETER,
-    REACH,
-    REACH_AT_FIRST,
-    REACH_NOISE,
-    TIED,
-    UNIFORM,
-    WIDEN,
-)
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.covariates import shrink_difference
 from latentbandits.policies.state_library.emissions import Outcome, set_gaussians
 from latentbandits.policies.state_library.memory import FEATURES, Covariates, Library, Memory, Standard
@@ -54,7 +33,7 @@ def set_range(scale: Record, low: float, high: float) -> None:
     scale.low = low
     scale.high = high
     scale.centre = 0.5 * (low + high)
-    scale.spread = UNIFORM * (high - low)
+    scale.spread = constants.UNIFORM * (high - low)
 
 
 @kernel
@@ -78,7 +57,8 @@ def within_reach(standard: Standard, rounds: int, reward: float) -> float:
     scale, sd = standard.scale[0], standard.noise[0].sd
     if sd == 0.0:
         return reward
-    reach = (REACH_AT_FIRST if rounds <= HISTORY else REACH) * (scale.high - scale.low) + REACH_NOISE * sd
+    widths = constants.REACH_AT_FIRST if rounds <= constants.HISTORY else constants.REACH
+    reach = widths * (scale.high - scale.low) + constants.REACH_NOISE * sd
     return float(min(max(reward, scale.low - reach), scale.high + reach))
 
 
@@ -92,7 +72,7 @@ def first_scale(standard: Standard, given: float, arms: int, rounds: int, low: f
     if rounds > 1:
         low, high = min(low, scale.low), max(high, scale.high)
     scale.low, scale.high = low, high
-    if arms < 2 or rounds < arms or high - low < NARROW:
+    if arms < 2 or rounds < arms or high - low < constants.NARROW:
         return False
     beyond = (high - low) / (arms - 1)
     set_range(scale, low - beyond, high + beyond)
@@ -120,10 +100,10 @@ def rebase(library: Library, standard: Standard, centre: float, spread: float) -
 @kernel
 def confirmed(history: np.ndarray, rounds: int, arm: int, margin: float) -> bool:
     """Return whether the latest reward of an arm agrees with the one before; one that stands alone may be an outlier."""
-    latest = history[(rounds - 1) % HISTORY]
+    latest = history[(rounds - 1) % constants.HISTORY]
     now = latest.reward if latest.first == arm else latest.other
-    for i in range(2, min(rounds, HISTORY) + 1):
-        past = history[(rounds - i) % HISTORY]
+    for i in range(2, min(rounds, constants.HISTORY) + 1):
+        past = history[(rounds - i) % constants.HISTORY]
         if arm in (past.first, past.second):
             before = past.reward if past.first == arm else past.other
             return bool(abs(now - before) <= margin)
@@ -141,9 +121,9 @@ def level_outside(memory: Memory, arm: int, reward: float) -> float:
     best = library.core[0].best
     mean = library.means[best, library.particles[best].here, arm]
     far = max(mean.average - scale.high, scale.low - mean.average)
-    if far > 0.0 and mean.count > 1 and far > OUTSIDE * memory.standard.deviation[mean.count]:
+    if far > 0.0 and mean.count > 1 and far > constants.OUTSIDE * memory.standard.deviation[mean.count]:
         return float(mean.average)
-    margin = OUTSIDE * memory.standard.noise[0].sd
+    margin = constants.OUTSIDE * memory.standard.noise[0].sd
     far = max(reward - scale.high, scale.low - reward)
     if far > margin and confirmed(memory.history.rounds, memory.core[0].rounds, arm, margin):
         return reward
@@ -156,10 +136,10 @@ def widen(memory: Memory, groups: int, low: float, high: float) -> bool:
     scale = memory.standard.scale[0]
     centre, spread = scale.centre, scale.spread
     if high > scale.high:
-        set_range(scale, scale.low, high + WIDEN * (high - scale.low))
+        set_range(scale, scale.low, high + constants.WIDEN * (high - scale.low))
     if low < scale.low:
-        set_range(scale, low - WIDEN * (scale.high - low), scale.high)
-    if memory.core[0].rounds <= HISTORY:
+        set_range(scale, low - constants.WIDEN * (scale.high - low), scale.high)
+    if memory.core[0].rounds <= constants.HISTORY:
         return True
     rebase(memory.library, memory.standard, centre, spread)
     set_gaussians(memory.standard, groups)
@@ -170,7 +150,7 @@ def widen(memory: Memory, groups: int, low: float, high: float) -> bool:
 def third_highest(history: np.ndarray, sign: float) -> float:
     """Return the third highest of all rewards that are remembered, times a sign."""
     first = second = third = -np.inf
-    for i in range(HISTORY):
+    for i in range(constants.HISTORY):
         reward = sign * history[i].reward
         if reward > first:
             first, second, third = reward, first, second
@@ -189,9 +169,9 @@ def set_absurd_range(standard: Standard, history: np.ndarray, given: float) -> b
     """
     scale = standard.scale[0]
     low, high = -third_highest(history, -1.0), third_highest(history, 1.0)
-    if high - low < NARROW or scale.high - scale.low < ABSURD * (high - low):
+    if high - low < constants.NARROW or scale.high - scale.low < constants.ABSURD * (high - low):
         return False
-    beyond = WIDEN * (high - low)
+    beyond = constants.WIDEN * (high - low)
     set_range(scale, low - beyond, high + beyond)
     standard.noise[0].sd = given if given > 0.0 else learned_noise(standard)
     return True
@@ -237,7 +217,7 @@ def without_effects(standard: Standard, covariates: Covariates, earlier: int, re
     if earlier == 0:
         scale.pairs += 1
         scale.ties += 1 if difference == 0.0 else 0
-    if scale.ties > TIED * scale.pairs:
+    if scale.ties > constants.TIED * scale.pairs:
         return float(difference)
     return shrink_difference(covariates, choice.arms[0], difference, choice.features, FEATURES, earlier == 1)
 
@@ -250,24 +230,24 @@ def learned_noise(standard: Standard) -> float:
     """
     noise, scale = standard.noise[0], standard.scale[0]
     width, pairs = scale.high - scale.low, float(noise.pairs)
-    sd = estimate(noise, NOISE_SHARE * width, NOISE_PAIRS)
+    sd = estimate(noise, constants.NOISE_SHARE * width, constants.NOISE_PAIRS)
     if noise.largest > 0.0 and not few_values(noise):
         raw = separated(noise, standard.noise[1])
-        expected = NOISE_PAIRS * math.log(NOISE_SHARE * width)
-        sd = math.exp((pairs * math.log(raw) + expected) / (pairs + NOISE_PAIRS))
-        sd *= 1.0 + CAUTION / math.sqrt(pairs + NOISE_PAIRS)
-    return float(max(sd, LEAST_NOISE * width))
+        expected = constants.NOISE_PAIRS * math.log(constants.NOISE_SHARE * width)
+        sd = math.exp((pairs * math.log(raw) + expected) / (pairs + constants.NOISE_PAIRS))
+        sd *= 1.0 + constants.CAUTION / math.sqrt(pairs + constants.NOISE_PAIRS)
+    return float(max(sd, constants.LEAST_NOISE * width))
 
 
 @kernel
 def separated(noise: Record, earlier: Record) -> float:
     """Return the noise by the mixture, which has just been estimated, or by what explains the differences better."""
     plain = math.sqrt(0.5 * noise.squares / noise.pairs)
-    raw = plain if advantage(noise, plain) < PROOF else noise.raw
-    if earlier.pairs < ALTERNATING_PAIRS or earlier.largest == 0.0:
+    raw = plain if advantage(noise, plain) < constants.PROOF else noise.raw
+    if earlier.pairs < constants.ALTERNATING_PAIRS or earlier.largest == 0.0:
         return float(raw)
     apart = estimate(earlier, 0.0, 0.0)
-    if apart < ALTERNATING * raw:
+    if apart < constants.ALTERNATING * raw:
         return float(apart)
     return float(raw)
 
@@ -296,15 +276,15 @@ def observe(policy: "StateLibrary", memory: Memory, arms: int, outcome: Outcome,
             low, high = min(low, level), max(high, level)
         if low < scale.low or high > scale.high:
             again = widen(memory, policy.groups, low, high)
-        if rounds == HISTORY:
+        if rounds == constants.HISTORY:
             absurd = set_absurd_range(standard, memory.history.rounds, policy.noise)
             again = absurd or again
     if due:
         sd = learned_noise(standard)
-        if sd > LOUDER * scale.noise_at_start or sd < QUIETER * scale.noise_at_start:
+        if sd > constants.LOUDER * scale.noise_at_start or sd < constants.QUIETER * scale.noise_at_start:
             noise.sd = sd
             again = True
-        elif abs(sd - noise.sd) > OTHER_NOISE * noise.sd:
+        elif abs(sd - noise.sd) > constants.OTHER_NOISE * noise.sd:
             noise.sd = sd
             set_gaussians(standard, policy.groups)
     return again, absurd

@@ -11,18 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.constants import AGE_RATIO, AGES, BACKOFF, EXACT_AGES, MOST_ODDS
+from latentbandits.policies.state_library import constants
 from latentbandits.protocols import Record
 
 if TYPE_CHECKING:
     from latentbandits.policies.state_library.policy import StateLibrary
 
 # The first age of every bin, the bin of every age, and how many ages each has
-_STARTS = [*range(1, EXACT_AGES + 1), *(math.ceil(EXACT_AGES * AGE_RATIO**i) for i in range(1, AGES - EXACT_AGES + 1))]
-_OLDEST = _STARTS[AGES - 1]
-_AGE = np.searchsorted(np.array(_STARTS[:AGES]), np.arange(_OLDEST + 1), side="right") - 1
+_STARTS = [
+    *range(1, constants.EXACT_AGES + 1),
+    *(
+        math.ceil(constants.EXACT_AGES * constants.AGE_RATIO**i)
+        for i in range(1, constants.AGES - constants.EXACT_AGES + 1)
+    ),
+]
+_OLDEST = _STARTS[constants.AGES - 1]
+_AGE = np.searchsorted(np.array(_STARTS[: constants.AGES]), np.arange(_OLDEST + 1), side="right") - 1
 _AGE[0] = 0
-_WIDTH = np.diff(np.array(_STARTS[: AGES + 1])).astype(float)
+_WIDTH = np.diff(np.array(_STARTS[: constants.AGES + 1])).astype(float)
 
 
 @kernel
@@ -48,7 +54,7 @@ def hazard_at_age(particle: Record, ended: np.ndarray, now: int, constant: float
     (ended[age] + prior) / (visits that lasted so long + 1) / rounds of that age, with the same prior at every age
     """
     at = age_of(particle, now)
-    if at == AGES - 1:
+    if at == constants.AGES - 1:
         return constant
     reached = particle.visits - particle.younger
     for age in range(particle.age, at):
@@ -83,7 +89,7 @@ def note_hazard(policy: "StateLibrary", particle: Record, ended: np.ndarray, fro
     particle.constant = 1.0 - staying(policy, particle)
     particle.by_age = hazard_at_age(particle, ended, now, particle.constant)
     at = age_of(particle, now)
-    if at < AGES - 1:
+    if at < constants.AGES - 1:
         for age in range(particle.age, at):
             particle.younger += ended[age]
         particle.age = at
@@ -93,7 +99,7 @@ def note_hazard(policy: "StateLibrary", particle: Record, ended: np.ndarray, fro
 @kernel
 def bounded_odds(odds: float, structure: float) -> float:
     """Return the odds of a model within bounds, so that neither it nor its rival is ever given up."""
-    return float(min(max(odds, structure / MOST_ODDS), MOST_ODDS))
+    return float(min(max(odds, structure / constants.MOST_ODDS), constants.MOST_ODDS))
 
 
 @kernel
@@ -120,9 +126,9 @@ def set_leaving(particle: Record, state: Record, novelty: float) -> None:
     """
     unseen = novelty + particle.singles
     flat = 1.0 / (unseen + particle.entries - state.entered)
-    counted = particle.odds / (state.left + BACKOFF)
+    counted = particle.odds / (state.left + constants.BACKOFF)
     share = 1.0 / (1.0 + particle.odds)
-    particle.by_entry = share * flat * (1.0 + counted * BACKOFF)
+    particle.by_entry = share * flat * (1.0 + counted * constants.BACKOFF)
     particle.by_move = share * counted
     particle.novel = particle.by_entry * unseen
 
@@ -138,6 +144,6 @@ def update_odds(policy: "StateLibrary", particle: Record, states: np.ndarray, mo
     fresh = to == particle.known
     flat = unseen if fresh else states[to].entered
     flat /= unseen + particle.entries - states[z].entered
-    counted = BACKOFF * flat + (0.0 if fresh else float(moves[z, to]))
-    odds = particle.odds * counted / (states[z].left + BACKOFF) / flat
+    counted = constants.BACKOFF * flat + (0.0 if fresh else float(moves[z, to]))
+    odds = particle.odds * counted / (states[z].left + constants.BACKOFF) / flat
     particle.odds = bounded_odds(odds, policy.structure)

@@ -9,15 +9,7 @@ import math
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.constants import (
-    LAG_ENOUGH,
-    LAG_FADING,
-    LAG_MEMORY,
-    LAG_PACE,
-    LAG_PRIOR,
-    LAG_RADIUS,
-    LAG_REWARDS,
-)
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.emissions import Outcome
 from latentbandits.policies.state_library.memory import Lag
 from latentbandits.protocols import Choice, Record
@@ -30,7 +22,7 @@ def reset(lag: Lag, scale: Record) -> None:
     core.arm = -1
     core.error = scale.spread * scale.spread
     core.blend = 1.0
-    core.xx = core.xy = LAG_PRIOR * (scale.high - scale.low) * (scale.high - scale.low)
+    core.xx = core.xy = constants.LAG_PRIOR * (scale.high - scale.low) * (scale.high - scale.low)
     for arm in range(len(lag.arms)):
         lag.arms[arm].levels = lag.arms[arm].count = 0
         lag.arms[arm].average = scale.centre
@@ -46,7 +38,10 @@ def expected(lag: Lag, arm: int) -> float:
     if last.arm < 0:
         return float(overall)
     following = lag.following[last.arm, last.level, arm]
-    return float((following.count * following.average + LAG_REWARDS * overall) / (following.count + LAG_REWARDS))
+    return float(
+        (following.count * following.average + constants.LAG_REWARDS * overall)
+        / (following.count + constants.LAG_REWARDS)
+    )
 
 
 @kernel
@@ -57,7 +52,7 @@ def std_error(lag: Lag, arm: int) -> float:
     """
     last = lag.core[0]
     n = 0.0 if last.arm < 0 else float(lag.following[last.arm, last.level, arm].count)
-    return math.sqrt(last.error / (n + LAG_REWARDS))
+    return math.sqrt(last.error / (n + constants.LAG_REWARDS))
 
 
 @kernel
@@ -86,12 +81,12 @@ def weigh(lag: Lag, width: float, arm: int, reward: float, by_library: float) ->
     by_lag = expected(lag, arm)
     x = by_library - by_lag
     y = reward - by_lag
-    base = (1.0 - LAG_MEMORY) * LAG_PRIOR * width * width
-    core.xx = LAG_MEMORY * core.xx + base + x * x
-    core.xy = LAG_MEMORY * core.xy + base + x * y
+    base = (1.0 - constants.LAG_MEMORY) * constants.LAG_PRIOR * width * width
+    core.xx = constants.LAG_MEMORY * core.xx + base + x * x
+    core.xy = constants.LAG_MEMORY * core.xy + base + x * y
     blend = core.xy / core.xx
-    core.blend = 0.0 if blend < 0.0 else 1.0 if blend > LAG_ENOUGH else blend
-    core.error += LAG_PACE * (y * y - core.error)
+    core.blend = 0.0 if blend < 0.0 else 1.0 if blend > constants.LAG_ENOUGH else blend
+    core.error += constants.LAG_PACE * (y * y - core.error)
 
 
 @kernel
@@ -126,7 +121,7 @@ def nearest_level(lag: Lag, arm: int, reward: float, sd: float) -> int:
         far = abs(reward - levels[i].average)
         if far < least:
             near, least = i, far
-    if known < len(levels) and least > LAG_RADIUS * sd:
+    if known < len(levels) and least > constants.LAG_RADIUS * sd:
         near = known
         lag.arms[arm].levels += 1
         levels[near].average = reward
@@ -135,6 +130,6 @@ def nearest_level(lag: Lag, arm: int, reward: float, sd: float) -> int:
             lag.following[arm, near, other].average = 0.0
             lag.following[arm, near, other].count = 0
     level = levels[near]
-    level.count = min(level.count + 1, LAG_FADING)
+    level.count = min(level.count + 1, constants.LAG_FADING)
     level.average += (reward - level.average) / level.count
     return int(near)

@@ -2,7 +2,7 @@
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.arms import available, nth_available
-from latentbandits.policies.state_library.constants import CALM, IDLE_SHARE
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.memory import Staleness
 from latentbandits.protocols import Choice
 
@@ -28,9 +28,9 @@ def stalest(staleness: Staleness, choice: Choice, rounds: int, max_idle_rounds: 
     for arm in range(oldest + 1, len(staleness.played)):
         if choice.arm_scores[arm].available and staleness.played[arm] < staleness.played[oldest]:
             oldest = arm
-    limit = number * max(float(max_idle_rounds), IDLE_SHARE * rounds)
+    limit = number * max(float(max_idle_rounds), constants.IDLE_SHARE * rounds)
     if calm:
-        limit *= CALM
+        limit *= constants.CALM
     if rounds - max(staleness.played[oldest], staleness.core[0].forced) <= limit:
         return -1
     staleness.core[0].forced = rounds

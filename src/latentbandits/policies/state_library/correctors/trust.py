@@ -11,16 +11,7 @@ import math
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.constants import (
-    ALLOWANCE,
-    ALLOWED_SHARE,
-    SELDOM,
-    SURE,
-    SUSPECT,
-    TRUST_PRIOR,
-    TRUST_ROUNDS,
-    WAITING,
-)
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.memory import Standard, Trust
 from latentbandits.protocols import Choice, Record
 
@@ -45,7 +36,7 @@ def seldom(asked: int) -> bool:
 
     Multiples of the golden ratio are spread evenly, whatever the period of the world
     """
-    return bool(asked * _GOLDEN % 1.0 < SELDOM)
+    return bool(asked * _GOLDEN % 1.0 < constants.SELDOM)
 
 
 @kernel
@@ -56,7 +47,7 @@ def untrue(checked: Record) -> float:
     """
     if checked.rounds == 0.0:
         return 0.0
-    return float(checked.products / (checked.weights + TRUST_PRIOR * checked.squares / checked.rounds))
+    return float(checked.products / (checked.weights + constants.TRUST_PRIOR * checked.squares / checked.rounds))
 
 
 @kernel
@@ -85,8 +76,8 @@ def trusted(checked: np.ndarray, asked: int, sd: float) -> bool:
     if seldom(asked):
         return True
     remains, error = left(checked, sd)
-    suspect = untrue(checked[_TESTED]) > SUSPECT
-    return bool(remains > SURE * error) if suspect else bool(remains > 0.0)
+    suspect = untrue(checked[_TESTED]) > constants.SUSPECT
+    return bool(remains > constants.SURE * error) if suspect else bool(remains > 0.0)
 
 
 @kernel
@@ -100,7 +91,7 @@ def restrained(trust: Trust, asked: int, standard: Standard) -> bool:
     scale, core = standard.scale[0], trust.core[0]
     wrong = max(untrue(trust.checked[_TESTED]), untrue(trust.checked[_INSTEAD]))
     true = min(max(1.0 - wrong, 0.0), 1.0)
-    spent = core.cost > ALLOWANCE * (scale.high - scale.low) + ALLOWED_SHARE * true * core.gained
+    spent = core.cost > constants.ALLOWANCE * (scale.high - scale.low) + constants.ALLOWED_SHARE * true * core.gained
     return bool(spent and not seldom(asked))
 
 
@@ -124,7 +115,7 @@ def claim(trust: Trust, asked: int, choice: Choice, pick: int, preferred: int, u
     elif not doubted:
         core.cost += choice.arm_scores[preferred].value - value
     if gap > 0.0 and pick in (preferred, usual):
-        claimed = trust.claims[asked % WAITING]
+        claimed = trust.claims[asked % constants.WAITING]
         claimed.number = asked
         claimed.kind = _PREFERRED if pick == preferred else _INSTEAD if doubted else _TESTED
         claimed.gap = gap
@@ -134,11 +125,11 @@ def claim(trust: Trust, asked: int, choice: Choice, pick: int, preferred: int, u
 @kernel
 def check(trust: Trust, number: int, reward: float) -> None:
     """Compare the reward of a round with what the library claimed, if it preferred another arm to the usual one."""
-    claimed = trust.claims[number % WAITING]
+    claimed = trust.claims[number % constants.WAITING]
     if claimed.number != number:
         return
     checked = trust.checked[claimed.kind]
-    if checked.rounds >= TRUST_ROUNDS:
+    if checked.rounds >= constants.TRUST_ROUNDS:
         checked.rounds *= 0.5
         checked.gaps *= 0.5
         checked.weights *= 0.5
@@ -157,7 +148,7 @@ def check(trust: Trust, number: int, reward: float) -> None:
 @kernel
 def forget(trust: Trust) -> None:
     """Forget all claims, whether they came true, and what tests have cost."""
-    for i in range(WAITING):
+    for i in range(constants.WAITING):
         trust.claims[i].number = 0
     for kind in range(len(trust.checked)):
         checked = trust.checked[kind]
