@@ -18,16 +18,16 @@ from latentbandits.protocols import Record
 
 
 @kernel
-def count_features(features: np.ndarray, x: np.ndarray, first: int) -> None:
-    """Count the features of a round, which begin at x[first]: the last two, running averages and squares (Welford)."""
+def count_features(features: np.ndarray, x: np.ndarray) -> None:
+    """Count the features of a round: the last two, running averages and squares (Welford)."""
     for j in range(len(features)):
         feature = features[j]
         feature.before = feature.last
-        feature.last = x[first + j]
+        feature.last = x[j]
         feature.count += 1
-        far = x[first + j] - feature.average
+        far = x[j] - feature.average
         feature.average += far / feature.count
-        feature.squares += far * (x[first + j] - feature.average)
+        feature.squares += far * (x[j] - feature.average)
 
 
 @kernel
@@ -46,16 +46,16 @@ def variance(feature: Record) -> float:
 
 
 @kernel
-def effect(covariates: Covariates, arm: int, x: np.ndarray, first: int) -> float:
-    """Return slope . (features - average) of an arm; the features begin at x[first]."""
+def effect(covariates: Covariates, arm: int, x: np.ndarray) -> float:
+    """Return slope . (features - average) of an arm."""
     total = 0.0
     for j in range(len(covariates.features)):
-        total += covariates.slopes[arm, j].value * (x[first + j] - covariates.features[j].average)
+        total += covariates.slopes[arm, j].value * (x[j] - covariates.features[j].average)
     return total
 
 
 @kernel
-def effect_variance(memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
+def effect_variance(memory: Memory, arm: int, x: np.ndarray) -> float:
     """Return the variance of an arm's effect beyond that of its mean in the present state, in noise^2.
 
     u' V u + (0.2 range / noise)^2 / (n + 1) * mean of u_i^2 / variance_i;  u = features - the average features behind that mean
@@ -72,19 +72,17 @@ def effect_variance(memory: Memory, arm: int, x: np.ndarray, first: int) -> floa
     total = 0.0
     for i in range(number):
         feature = features[i]
-        u = x[first + i] - (average[i] if known else feature.average)
+        u = x[i] - (average[i] if known else feature.average)
         if feature.squares > 0.0:
             total += u * u * (look if learned else look + feature.prior) / variance(feature)
         for j in range(number if learned else 0):
-            w = x[first + j] - (average[j] if known else features[j].average)
+            w = x[j] - (average[j] if known else features[j].average)
             total += u * covariates.pairs[arm, i, j].inverse * w
     return max(total, 0.0)
 
 
 @kernel
-def shrink_difference(
-    covariates: Covariates, arm: int, difference: float, x: np.ndarray, first: int, earlier: bool
-) -> float:
+def shrink_difference(covariates: Covariates, arm: int, difference: float, x: np.ndarray, earlier: bool) -> float:
     """Return the difference of two rewards without the effects of their features, as large as noise alone would make it.
 
     (difference - slope . dx) / sqrt(max(1 - dx' V dx / 2, 0.1)), since the slopes have learned from these rewards; dx is against the last
@@ -92,10 +90,10 @@ def shrink_difference(
     """
     features, less = covariates.features, 0.0
     for i in range(len(features)):
-        dx = x[first + i] - (features[i].before if earlier else features[i].last)
+        dx = x[i] - (features[i].before if earlier else features[i].last)
         difference -= covariates.slopes[arm, i].value * dx
         for j in range(len(features)):
-            other = x[first + j] - (features[j].before if earlier else features[j].last)
+            other = x[j] - (features[j].before if earlier else features[j].last)
             less += dx * covariates.pairs[arm, i, j].inverse * other
     return difference / math.sqrt(max(1.0 - 0.5 * less, constants.LEAST_DIFFERENCE))
 

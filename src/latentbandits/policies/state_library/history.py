@@ -61,8 +61,8 @@ def remember(history: History, standard: Standard, rounds: int, choice: Choice, 
 def outcome_of(history: History, covariates: Covariates, i: int, groups: int) -> Outcome:
     """Return the rewards of the i-th round learned, without the effects of features."""
     seen, x = history.rounds[(i - 1) % constants.HISTORY], history.features[(i - 1) % constants.HISTORY]
-    reward, other = seen.reward - effect(covariates, seen.first, x, 0), seen.other
+    reward, other = seen.reward - effect(covariates, seen.first, x), seen.other
     if seen.second >= 0:
-        other -= effect(covariates, seen.second, x, 0)
+        other -= effect(covariates, seen.second, x)
     group = ONE if groups == 1 or seen.second >= 0 else ALL
     return Outcome(seen.first, reward, seen.second, other, group)

@@ -85,7 +85,7 @@ def expect(memory: Memory, stay: float, optimism: float, choice: Choice) -> None
     for arm in range(len(effects)):
         if len(memory.covariates.features) > 0:
             deviation, sd = arm_scores[arm].index, standard.noise[0].sd
-            more = sd * sd * effect_variance(memory, arm, choice.features, FEATURES)
+            more = sd * sd * effect_variance(memory, arm, choice.features[FEATURES:])
             arm_scores[arm].index = math.sqrt(deviation * deviation + more)
         arm_scores[arm].std_error = arm_scores[arm].index
         arm_scores[arm].index = arm_scores[arm].value + optimism * arm_scores[arm].std_error

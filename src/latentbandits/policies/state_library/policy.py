@@ -239,7 +239,7 @@ class StateLibrary(PlainPolicy):
         for j in range(self.covariates):
             choice.features[FEATURES + j] = bounded(covariates.features[j], context[j])
         for arm in range(self.arms):
-            covariates.effects[arm] = effect(covariates, arm, choice.features, FEATURES)
+            covariates.effects[arm] = effect(covariates, arm, choice.features[FEATURES:])
             choice.features[values + arm] = np.nan
         choice.tags[PROBE_REASON] = 0
         if memory.standard.noise[0].sd == 0.0:
@@ -264,7 +264,7 @@ class StateLibrary(PlainPolicy):
         count_values(standard.scale[0], rewards[0])
         due = count_difference(self, standard, covariates, choice, rewards)
         remember(history, standard, core.rounds, choice, rewards)
-        count_features(covariates.features, choice.features, FEATURES)
+        count_features(covariates.features, choice.features[FEATURES:])
         outcome = outcome_of(history, covariates, core.rounds, self.groups)
         by_library = choice.features[FEATURES + self.covariates + outcome.first]
         again, absurd = observe(self, memory, available(choice), outcome, due)

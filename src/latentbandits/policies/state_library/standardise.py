@@ -219,7 +219,7 @@ def without_effects(standard: Standard, covariates: Covariates, earlier: int, re
         scale.ties += 1 if difference == 0.0 else 0
     if scale.ties > constants.TIED * scale.pairs:
         return float(difference)
-    return shrink_difference(covariates, choice.arms[0], difference, choice.features, FEATURES, earlier == 1)
+    return shrink_difference(covariates, choice.arms[0], difference, choice.features[FEATURES:], earlier == 1)
 
 
 @kernel
