@@ -37,7 +37,7 @@ def read(noise: float, seed: int, draw: int) -> tuple[int, list[tuple[list[int],
         visit = visit + 1 if t and state == made.states[t - 1] else 1
         if t > FIRST and t % EVERY == 0:
             belief, memory = agent.belief, agent.memory
-            ids = memory.states["id"][memory.core[0].best, : len(belief.states)].tolist()
+            ids = memory.library.states["id"][memory.library.core[0].best, : len(belief.states)].tolist()
             numbers = [one.number for one in belief.states]
             looks.append((numbers, ids, numbers.index(belief.current), state if visit > SETTLED else -1))
     return len(belief.states), looks

@@ -23,10 +23,10 @@ class Cloud:
     """All particles: two at first, of which one expects a change in every other round, unless there are observed features."""
 
     def __init__(
-        self, arms: int, scale: Scale, urns: Urns, most: int, floor: float, likeness: float, restless: bool
+        self, arms: int, scale: Scale, urns: Urns, most: int, floor: float, likeness: float, fast_switching: bool
     ) -> None:
         self.arms, self.scale, self.urns = arms, scale, urns
-        self.most, self.floor, self.likeness, self.restless = most, floor, likeness, restless
+        self.most, self.floor, self.likeness, self.fast_switching = most, floor, likeness, fast_switching
         self.turn = 0
 
     def begin(self, front: int, since: int) -> None:
@@ -37,8 +37,8 @@ class Cloud:
             library = [self.blank(entered=1)]
             return Particle(self.urns, library, since, since, weight, self.urns.structure, self.urns.structure)
 
-        self.particles = [one(1 - 0.02), one(0.02)] if self.restless else [one(1.0)]
-        if self.restless:
+        self.particles = [one(1 - 0.02), one(0.02)] if self.fast_switching else [one(1.0)]
+        if self.fast_switching:
             self.particles[1].changes = self.urns.stay_prior
         self.best = self.particles[0]
 
@@ -117,7 +117,9 @@ class Cloud:
         guess = guess if paid == yes else 1 - guess
         if entry.entered == 0:
             return guess / 2
-        effect = 0.0 if self.restless else paid - group.mean  # of features, without which a particle is restless
+        effect = (
+            0.0 if self.fast_switching else paid - group.mean
+        )  # of features, without which a particle expects fast switching
         n, share = entry.counts[group.arm], (entry.means[group.arm] + effect - no) / (yes - no)
         share = min(max(share if paid == yes else 1 - share, 0), 1)
         return (n * share + 2 * guess) / (n + 2)

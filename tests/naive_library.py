@@ -53,14 +53,15 @@ class NaiveStateLibrary:
         change_prior: float,
         structure: float,
         levels: int,
-        patience: int,
+        trust: bool,
+        max_idle_rounds: int,
     ) -> None:
         self.draws, self.arms, self.groups, self.given_noise = draws, arms, groups, noise
-        self.optimism, self.testing, self.levels, self.patience = optimism, testing, levels, patience
+        self.optimism, self.testing, self.levels, self.max_idle_rounds = optimism, testing, levels, max_idle_rounds
         self.fixed_range = high > low
         self.scale = Scale()
         urns = Urns(states, novelty, stay_prior, change_prior, structure)
-        self.cloud = Cloud(arms, self.scale, urns, particles, floor, likeness, restless=covariates == 0)
+        self.cloud = Cloud(arms, self.scale, urns, particles, floor, likeness, fast_switching=covariates == 0)
         self.slopes = Slopes(arms, covariates, self.scale)
         self.differences = Differences(groups, self.slopes)
         self.context: Floats = np.zeros(covariates)
@@ -71,7 +72,7 @@ class NaiveStateLibrary:
         self.history: list[Seen] = []
         self.different: set[float] = set()  # different rewards
         self.played = [0] * arms
-        self.trust = Trust()
+        self.trust = Trust(trust)
         self.forced = 0
         self.probe_reasons: frozenset[str] = frozenset()
         self.scale.given = self.fixed_range
@@ -136,8 +137,8 @@ class NaiveStateLibrary:
         """Return whether an arm was not played for too long."""
         rounds, library = len(self.history), self.cloud.best.library
         age = rounds - max(self.played[arm], self.forced)
-        rarely = len(available) * max(self.patience, 0.1 * rounds)
-        return age > (2.5 * rarely if len(library) == 1 else rarely)
+        rarely = len(available) * max(self.max_idle_rounds, 0.1 * rounds)
+        return self.max_idle_rounds > 0 and age > (2.5 * rarely if len(library) == 1 else rarely)
 
     def pending(self, arm: int) -> int:
         """Return how many rewards of an arm are under way: of decisions after the last whose rewards came, at most 1024 of them."""
@@ -303,7 +304,7 @@ class NaiveStateLibrary:
             return False
         self.scale.low, self.scale.high = low - 0.25 * (high - low), high + 0.25 * (high - low)
         self.scale.noise = self.given_noise or self.differences.noise(self.scale.high - self.scale.low)
-        self.trust = Trust()
+        self.trust = Trust(self.trust.is_on)
         return True
 
     def is_outside(self, level: float, margin: float) -> bool:

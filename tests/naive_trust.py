@@ -23,7 +23,8 @@ class Surprise(NamedTuple):
 class Trust:
     """What the library has claimed where it preferred another arm to the one that was played most, and what came of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_on: bool) -> None:
+        self.is_on = is_on
         self.claims: dict[int, Claim] = {}
         self.found: dict[str, list[Surprise]] = {"preferred": [], "tested": [], "instead": []}
         self.cost = self.gained = 0.0
@@ -43,7 +44,7 @@ class Trust:
     def trusted(self, number: int, noise: float) -> bool:
         ours, theirs = self.found["preferred"], self.found["instead"]
         suspect = self.untrue("tested") > 0.5
-        if self.seldom(number):
+        if self.seldom(number) or not self.is_on:
             return True
         if min(sum(w for w, _, _ in ours), sum(w for w, _, _ in theirs)) < 2:
             return not suspect
@@ -59,7 +60,7 @@ class Trust:
     def may_test(self, number: int, noise: float, width: float) -> bool:
         wrong = max(self.untrue("tested"), self.untrue("instead"))
         affordable = self.cost <= 10 * width + 0.3 * min(max(1 - wrong, 0), 1) * self.gained
-        return self.trusted(number, noise) and (affordable or self.seldom(number))
+        return not self.is_on or (self.trusted(number, noise) and (affordable or self.seldom(number)))
 
     def claim(self, number: int, values: list[float], pick: int, preferred: int, usual: int, doubted: bool) -> None:
         gap = values[preferred] - values[usual]

@@ -1,6 +1,7 @@
 """StateLibrary: what must hold whatever the rewards, saved agents, beliefs and settings."""
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 import latentbandits as lb
 from latentbandits.agent import Agent
-from latentbandits.policies.state_library import particles
+from latentbandits.memories import parts
+from latentbandits.policies.state_library.filter import merge
+from latentbandits.policies.state_library.library import copy
 from latentbandits.policies.state_library.memory import Memory
 from latentbandits.protocols import Realisation
 from latentbandits.random import stream
@@ -44,40 +47,43 @@ def check(agent: Agent, rounds: int, begun: int = 0, prompt: bool = True) -> Non
     """Check all counts of all particles after some rounds of fewer than 256, the first of which is the one after `begun`."""
     policy, memory = agent.policy, agent.memory
     assert isinstance(policy, lb.policies.StateLibrary)
-    for part in memory:
+    for part in parts(memory).values():
         for name in part.dtype.names or ():
             assert np.isfinite(part[name]).all()
         assert part.dtype.names or np.isfinite(part).all()
-    core, scale = memory.core[0], memory.scale[0]
-    live = memory.slots[: core.live]
-    if memory.noise[0].sd == 0:
+    clock, core, scale = memory.core[0], memory.library.core[0], memory.standard.scale[0]
+    live = memory.library.slots[: core.live]
+    if memory.standard.noise[0].sd == 0:
         assert len(live) == 0
         return
-    assert sorted(memory.slots.tolist()) == list(range(policy.particles))
+    assert sorted(memory.library.slots.tolist()) == list(range(policy.particles))
     assert 1 <= len(live) <= policy.particles
-    weight = memory.particles["weight"]
+    weight = memory.library.particles["weight"]
     assert weight[live].sum() == pytest.approx(1.0, abs=1e-9)
     assert (weight[live] > 0).all()
     assert core.best in live
     assert weight[live].max() == weight[core.best]
     assert scale.low < scale.high
-    assert core.rounds == rounds
-    assert memory.pending.sum() == policy.groups * (core.asked - core.told)
+    assert clock.rounds == rounds
+    assert memory.history.pending.sum() == policy.groups * (clock.asked - clock.told)
     for slot in live:
         check_particle(policy, memory, slot, core.front - begun)
-        outliers, count = memory.particles[slot].outliers, memory.means["count"][slot, : memory.particles[slot].known]
+        outliers, count = (
+            memory.library.particles[slot].outliers,
+            memory.library.means["count"][slot, : memory.library.particles[slot].known],
+        )
         if (
-            prompt and memory.states["spent"][slot, : memory.particles[slot].known].sum() == rounds
+            prompt and memory.library.states["spent"][slot, : memory.library.particles[slot].known].sum() == rounds
         ):  # nothing was replaced
             assert count.sum() == (rounds - outliers) * policy.groups
 
 
 def check_particle(policy: lb.policies.StateLibrary, memory: Memory, slot: int, rounds: int) -> None:
     """Check that the counts of a particle agree with each other."""
-    particle = memory.particles[slot]
+    particle = memory.library.particles[slot]
     known = particle.known
-    entered, left = memory.states["entered"][slot, :known], memory.states["left"][slot, :known]
-    moves = memory.moves[slot, :known, :known]
+    entered, left = memory.library.states["entered"][slot, :known], memory.library.states["left"][slot, :known]
+    moves = memory.library.moves[slot, :known, :known]
     assert 1 <= known <= policy.states
     assert 0 <= particle.here < known
     assert entered.sum() == particle.entries
@@ -85,16 +91,16 @@ def check_particle(policy: lb.policies.StateLibrary, memory: Memory, slot: int, 
     assert (entered == 1).sum() == particle.singles
     assert moves.sum(axis=1).tolist() == left.tolist()
     assert (np.diag(moves) == 0).all()
-    restless = policy.stay_prior if particle.stays + particle.changes > rounds else 0.0
-    changes = particle.changes - restless
+    fast_switching = policy.stay_prior if particle.stays + particle.changes > rounds else 0.0
+    changes = particle.changes - fast_switching
     assert particle.stays + changes == rounds
     for odds in (particle.odds, particle.ageing):
         assert policy.structure / 1000 <= odds <= 1000
-    assert memory.ended[slot].sum() == particle.visits == changes
-    assert memory.ended[slot, : particle.age].sum() == particle.younger
-    assert particle.until < particle.changed <= memory.core[0].front or changes == 0
+    assert memory.library.ended[slot].sum() == particle.visits == changes
+    assert memory.library.ended[slot, : particle.age].sum() == particle.younger
+    assert particle.until < particle.changed <= memory.library.core[0].front or changes == 0
     if changes < policy.states:  # nothing was replaced
-        assert memory.states["spent"][slot, :known].sum() == rounds
+        assert memory.library.states["spent"][slot, :known].sum() == rounds
         assert moves.sum() == changes == entered.sum() - 1
 
 
@@ -163,27 +169,27 @@ def test_counts_agree_with_late_and_lost_rewards(
             rounds += 1
             check(agent, rounds, begun, prompt=False)
     if told[-1][1] >= 0:
-        assert not agent.memory.pending.any()
+        assert not agent.memory.history.pending.any()
 
 
 def test_merging_moves_weight_and_loses_none() -> None:
     policy = lb.policies.StateLibrary(arms=2, noise=0.1, low=0.0, high=1.0, likeness=1e9, particles=8)
     memory = policy.init()
     for slot, weight in enumerate((0.1, 0.4, 0.3, 0.2)):
-        particles.copy(policy, memory, 0, slot)
-        memory.particles[slot].weight = weight
-        memory.means["average"][slot] = slot
-    memory.core[0].live = 4
-    memory.particles[3].lineage = 2
-    particles.merge(policy, memory, 0)  # lighter than its match: its library goes
-    assert memory.slots[:3].tolist() == [3, 1, 2]
-    assert memory.particles["weight"][[3, 1, 2]].tolist() == [0.2, 0.5, 0.3]
-    particles.merge(policy, memory, 1)  # the heavier one
-    assert memory.slots[:2].tolist() == [3, 1]
-    assert memory.particles["weight"][[3, 1]].tolist() == [0.2, 0.8]
-    particles.merge(policy, memory, 3)  # another lineage
-    assert memory.core[0].live == 2
-    assert memory.means[1, 0, 0].average == 1.0
+        copy(memory.library, 0, slot)
+        memory.library.particles[slot].weight = weight
+        memory.library.means["average"][slot] = slot
+    memory.library.core[0].live = 4
+    memory.library.particles[3].lineage = 2
+    merge(memory.library, memory.standard.deviation, policy.likeness, 0)  # lighter than its match: its library goes
+    assert memory.library.slots[:3].tolist() == [3, 1, 2]
+    assert memory.library.particles["weight"][[3, 1, 2]].tolist() == [0.2, 0.5, 0.3]
+    merge(memory.library, memory.standard.deviation, policy.likeness, 1)  # the heavier one
+    assert memory.library.slots[:2].tolist() == [3, 1]
+    assert memory.library.particles["weight"][[3, 1]].tolist() == [0.2, 0.8]
+    merge(memory.library, memory.standard.deviation, policy.likeness, 3)  # another lineage
+    assert memory.library.core[0].live == 2
+    assert memory.library.means[1, 0, 0].average == 1.0
 
 
 # --- scale and zero ---
@@ -241,14 +247,14 @@ def test_regret_does_not_depend_on_zero_and_unit() -> None:
 def test_memory_is_constant_and_a_saved_agent_goes_on_alike(groups: int, tmp_path: Path) -> None:
     rewards = lb.HiddenMarkov(stickiness=0.97, noise=0.1).realise(20_000, groups, seed=4, draw=0, repeat=0).rewards
     agent = Agent(lb.policies.StateLibrary(arms=2, groups=groups), seed=1, compiled=True)
-    size = sum(part.nbytes for part in agent.memory)
+    size = sum(part.nbytes for part in parts(agent.memory).values())
     play(agent, rewards[:500])
     agent.save(tmp_path / "early")
     restored = Agent.load(tmp_path / "early", compiled=True)
     assert play(restored, rewards[500:1500]) == play(agent, rewards[500:1500])
     assert restored.belief == agent.belief
     play(agent, rewards[1500:])
-    assert sum(part.nbytes for part in agent.memory) == size < 700_000
+    assert sum(part.nbytes for part in parts(agent.memory).values()) == size < 700_000
     agent.save(tmp_path / "late")
     assert (tmp_path / "late").stat().st_size < 150_000
 
@@ -275,9 +281,9 @@ def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], grou
         if reward is not None:
             decision = agent.ask()
             agent.tell(decision, [reward * (1 - 0.2 * arm) for arm in decision.arms])
-        before = [part.copy() for part in agent.memory]
+        before = [part.copy() for part in parts(agent.memory).values()]
         belief = agent.belief
-        for old, part in zip(before, agent.memory, strict=True):
+        for old, part in zip(before, parts(agent.memory).values(), strict=True):
             assert (old == part).all()
         assert sum(known.probability for known in belief.states) + belief.elsewhere == pytest.approx(1.0)
         assert all(0 <= known.probability <= 1 + 1e-9 for known in belief.states)
@@ -321,6 +327,31 @@ def test_policies_without_a_belief_say_so() -> None:
     assert not hasattr(Agent("ucb1"), "belief")
 
 
+# --- the parts ---
+
+
+def test_every_chosen_number_is_in_the_table_of_constants() -> None:
+    package = Path(lb.policies.__file__).parent / "state_library"
+    places = {"FEATURES", "ONE", "OTHERS", "ALL", "GAUSSIAN", "BERNOULLI", "OUTLIER", "HERE", "BEFORE"}
+    places |= {"_PREFERRED", "_TESTED", "_INSTEAD"}
+    for file in {*package.rglob("*.py")} - {package / "constants.py"}:
+        for line in re.findall(r"^([A-Z_, ]+) = [-\d., e]+(?:$| +#)", file.read_text(), re.MULTILINE):
+            assert set(line.split(", ")) <= places, file
+
+
+def test_parts_that_may_overrule_the_library_can_be_switched_off() -> None:
+    rewards = lb.HiddenMarkov(noise=0.3).realise(1500, 1, seed=4, draw=0, repeat=0).rewards
+    agent = Agent(lb.policies.StateLibrary(arms=2, levels=0, trust=False, max_idle_rounds=0), seed=1, compiled=True)
+    reasons = set()
+    for received in rewards:
+        decision = agent.ask()
+        reasons |= set(decision.probe_reasons)
+        agent.tell(decision, received[0, int(decision.arm)])
+    assert "staleness" not in reasons
+    assert not any(part[name].any() for part in agent.memory.trust[:3] for name in part.dtype.names)
+    assert agent.belief.lag_weight == 0
+
+
 # --- settings ---
 
 
@@ -334,7 +365,7 @@ def test_policies_without_a_belief_say_so() -> None:
         ({"floor": 1.5}, "floor is 1.5"),
         ({"structure": -0.1}, "structure is -0.1"),
         ({"stay_prior": 0.0}, "stay_prior is 0"),
-        ({"patience": 0}, "patience is 0"),
+        ({"max_idle_rounds": -1}, "max_idle_rounds is -1"),
         ({"noise": 1e-200}, "noise is 1e-200"),
         ({"low": 0.0, "high": 1e-200}, "high - low is 1e-200"),
         ({"particles": 10**6, "states": 10**6}, "at most 50000000 numbers"),

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import latentbandits as lb
-from latentbandits.policies.state_library.branches import prune
+from latentbandits.policies.state_library.filter import prune
 from latentbandits.policies.state_library.memory import Branch
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
@@ -31,7 +31,7 @@ EXACT: dict[str, Any] = {
     "high": 2.0,
 }
 WIDTH, CENTRE, SPREAD = 3.0, 0.5, 0.29 * 3.0
-RESTLESS = {False: 0.98, True: 0.02}
+FAST_SWITCHING = {False: 0.98, True: 0.02}
 Played = tuple[Sequence[int], Sequence[float]]  # arms and rewards of all groups
 
 
@@ -67,10 +67,12 @@ class Urns(NamedTuple):
         return (self.outliers + 0.01) / (self.rounds + 100)
 
 
-def urns_of(path: Path, policy: lb.policies.StateLibrary, restless: bool, numbers: Sequence[int] = range(100)) -> Urns:
+def urns_of(
+    path: Path, policy: lb.policies.StateLibrary, fast_switching: bool, numbers: Sequence[int] = range(100)
+) -> Urns:
     """Return what the policy believes of a sequence of states, with the numbers of the rounds. An outlier's chance is on top of 1."""
-    chance, odds, ageing = RESTLESS[restless], policy.structure, policy.structure
-    stays, changes, outliers, changed = 0, policy.stay_prior if restless else 0.0, 0, 0
+    chance, odds, ageing = FAST_SWITCHING[fast_switching], policy.structure, policy.structure
+    stays, changes, outliers, changed = 0, policy.stay_prior if fast_switching else 0.0, 0, 0
     entered, moves, ends = Counter({0: 1}), Counter[tuple[int, int]](), list[int]()
     for (before, _), (now, outlier), number, last in zip(path, path[1:], numbers[1:], numbers, strict=False):
         constant = (changes + policy.change_prior) / (stays + changes + policy.stay_prior + policy.change_prior)
@@ -129,7 +131,7 @@ class Weighed(NamedTuple):
     """A hypothesis with its weight, and the rewards of every state and arm by it."""
 
     weight: float
-    restless: bool
+    fast_switching: bool
     path: Path
     seen: dict[tuple[int, int], list[float]]
 
@@ -150,7 +152,7 @@ def far(seen: dict[tuple[int, int], list[float]], state: int, played: Played, no
 
 def weighed(
     chance: float,
-    restless: bool,
+    fast_switching: bool,
     path: Path,
     rounds: Sequence[tuple[Step, Played]],
     noise: float,
@@ -169,21 +171,24 @@ def weighed(
         for arm, reward in zip(*played, strict=True):
             seen.setdefault((state, arm), []).append(reward)
     return Weighed(
-        chance * math.prod(joint_density(tuple(rewards), noise) for rewards in seen.values()), restless, path, seen
+        chance * math.prod(joint_density(tuple(rewards), noise) for rewards in seen.values()),
+        fast_switching,
+        path,
+        seen,
     )
 
 
 def all_hypotheses(policy: lb.policies.StateLibrary, observed: Sequence[Played]) -> list[Weighed]:
-    """Return all possible paths, for particles that are restless or not."""
+    """Return all possible paths, for particles that expect fast switching or not."""
     found = [
         weighed(
-            urns_of(path, policy, restless).chance,
-            restless,
+            urns_of(path, policy, fast_switching).chance,
+            fast_switching,
             path,
             list(zip(path[1:], observed, strict=True)),
             policy.noise,
         )
-        for restless in (False, True)
+        for fast_switching in (False, True)
         for path in paths(len(observed))
     ]
     return [one for one in found if one.weight > 0]
@@ -194,8 +199,8 @@ def values_by_paths(policy: lb.policies.StateLibrary, all_paths: Sequence[Weighe
     total = sum(one.weight for one in all_paths)
     best = max(all_paths, key=lambda one: one.weight)
     known, here = range(max(best.path).state + 2), best.path[-1].state
-    now = urns_of(best.path, policy, best.restless).chance
-    after = [urns_of((*best.path, Step(to)), policy, best.restless).chance / now for to in known]
+    now = urns_of(best.path, policy, best.fast_switching).chance
+    after = [urns_of((*best.path, Step(to)), policy, best.fast_switching).chance / now for to in known]
     values = []
     for arm in range(policy.arms):
         stays = sum(one.weight * one.mean(one.path[-1].state, arm, policy.noise) for one in all_paths) / total
@@ -230,6 +235,9 @@ def test_nothing_pruned_is_exact_bayes(noise: float, groups: int, urns: dict[str
             all_paths = all_hypotheses(policy, observed)
             assert values == pytest.approx(values_by_paths(policy, all_paths), abs=1e-9)
             assert choice.arm_scores["value"].tolist() == values.tolist()
+            if groups == 1:
+                evidence = math.log(sum(one.weight for one in all_paths))
+                assert memory.library.core[0].log_evidence == pytest.approx(evidence, abs=1e-8)
             if t < rounds:
                 received = rewards[t, range(groups), choice.arms]
                 observed.append((choice.arms.tolist(), received.tolist()))
@@ -266,8 +274,8 @@ def late_hypotheses(
 ) -> Iterator[tuple[Any, Weighed]]:
     """Weigh all paths of the rounds 1, 2 and 8, moments of the change after round 2, and which of the late rewards are outliers."""
     played = {number: ([arms[number - 1]], [reward]) for number, reward in rewards.items()}
-    for restless, path in itertools.product((False, True), paths(len(FRONT))):
-        urns = urns_of(path, policy, restless, (0, *FRONT))
+    for fast_switching, path in itertools.product((False, True), paths(len(FRONT))):
+        urns = urns_of(path, policy, fast_switching, (0, *FRONT))
         *_, (before, _), (state, _) = path
         moments = range(3, 9) if state != before else [0]  # the first round of the present state
         for moment, outliers in itertools.product(moments, itertools.product((False, True), repeat=len(LATER))):
@@ -291,8 +299,8 @@ def late_hypotheses(
                         (until, min(changed, number)) if number >= moment else (max(until, number), changed)
                     )
             # A particle does not say more about the moment than its rewards do
-            particle = restless, path, tuple(None if step.outlier else step.state for step in late)
-            yield particle, weighed(chance, restless, path, rounds, policy.noise, candidates)
+            particle = fast_switching, path, tuple(None if step.outlier else step.state for step in late)
+            yield particle, weighed(chance, fast_switching, path, rounds, policy.noise, candidates)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -304,39 +312,41 @@ def test_late_rewards_are_weighed_by_all_moments_of_the_change(seed: int) -> Non
     memory, arms = asked_and_told(policy, (*FRONT, *LATER), list(rewards.values()))
     found = [(particle, one) for particle, one in late_hypotheses(policy, arms, rewards) if one.weight > 0]
     assert any(None in late for (_, _, late), _ in found) == (seed == 2)
-    live = memory.slots[: memory.core[0].live]
+    live = memory.library.slots[: memory.library.core[0].live]
     assert len(live) == len({particle for particle, _ in found})
     total = sum(one.weight for _, one in found)
     for arm in range(2):
         expected = sum(one.weight * one.mean(one.path[-1].state, arm, policy.noise) for _, one in found) / total
-        now = memory.means["average"][live, memory.particles["here"][live], arm]
-        assert memory.particles["weight"][live] @ now == pytest.approx(expected, abs=1e-9)
+        now = memory.library.means["average"][live, memory.library.particles["here"][live], arm]
+        assert memory.library.particles["weight"][live] @ now == pytest.approx(expected, abs=1e-9)
     # how sure it is that the state has changed by round 5
     by_then = sum(
         one.weight
         for (_, (*_, before, here), late), one in found
         if here.state in late[:2] and here.state != before.state
     )
-    changed = memory.particles["changed"][live]
-    assert memory.particles["weight"][live][(changed > 2) & (changed <= 5)].sum() == pytest.approx(by_then / total)
+    changed = memory.library.particles["changed"][live]
+    assert memory.library.particles["weight"][live][(changed > 2) & (changed <= 5)].sum() == pytest.approx(
+        by_then / total
+    )
 
 
 def test_a_late_reward_belongs_to_the_state_before_the_change() -> None:
     """The state pays 0.2 until round 4 and 0.9 from round 5 on; round 8 shows that it has changed, rounds 5 and 4 when."""
     policy = lb.policies.StateLibrary(arms=2, noise=0.05, low=0.0, high=1.0)
     memory, arms = asked_and_told(policy, [1, 2, 8], [0.2, 0.2, 0.9])
-    best = memory.core[0].best
-    assert (memory.particles[best].until, policy.belief(memory).changed) == (2, 8)
+    best = memory.library.core[0].best
+    assert (memory.library.particles[best].until, policy.belief(memory).changed) == (2, 8)
     memory, arms = asked_and_told(policy, [1, 2, 8, 5, 4], [0.2, 0.2, 0.9, 0.9, 0.2])
-    best = memory.core[0].best
-    assert (memory.particles[best].until, policy.belief(memory).changed) == (4, 5)
+    best = memory.library.core[0].best
+    assert (memory.library.particles[best].until, policy.belief(memory).changed) == (4, 5)
     assert len(policy.belief(memory).states) == 2
-    before, now = memory.means[best, :2]
+    before, now = memory.library.means[best, :2]
     for arm in range(2):
         assert before[arm].count == sum(arms[number - 1] == arm for number in (1, 2, 4))
         assert now[arm].count == sum(arms[number - 1] == arm for number in (5, 8))
-    assert memory.core[0].front == memory.core[0].told == 8
-    assert memory.particles[best].stays + memory.particles[best].changes == 8
+    assert memory.library.core[0].front == memory.core[0].told == 8
+    assert memory.library.particles[best].stays + memory.library.particles[best].changes == 8
 
 
 # --- pruning ---

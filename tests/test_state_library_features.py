@@ -7,7 +7,8 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
-from latentbandits.policies.state_library import features
+from latentbandits.memories import saved
+from latentbandits.policies.state_library.covariates import regress
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from tests.test_feature_twins import QUICK, featured
@@ -39,7 +40,7 @@ def test_slopes_are_found() -> None:
     agent = Agent(lb.policies.StateLibrary(arms=3, covariates=2), seed=1, compiled=True)
     x, rewards = recordings(2000)
     played = play(agent, x, rewards)
-    assert (agent.memory.regressed > 300).all()
+    assert (agent.memory.covariates.rewards > 300).all()
     assert np.array(agent.belief.slopes) == pytest.approx(SLOPES, abs=0.04)
     assert agent.belief.noise == pytest.approx(0.1, rel=0.15)
     assert len([state for state in agent.belief.states if sum(state.counts) > 200]) == 2
@@ -51,34 +52,34 @@ def test_slopes_are_least_squares_with_a_constant_for_every_state() -> None:
     """States are known, and the prior is as good as none."""
     policy = lb.policies.StateLibrary(arms=2, covariates=3, noise=0.1, low=0.0, high=1.0)
     memory = policy.init()
-    memory.states["id"][memory.core[0].best, :4] = [11, 12, 13, 14]
-    memory.features["prior"] = 1e15
+    memory.covariates.features["prior"] = 1e15
     generator = np.random.default_rng(3)
     state, arm = generator.integers(4, size=200), generator.integers(2, size=200)
     x = generator.normal(size=(200, 3)) + state[:, None]
     rewards = generator.normal(size=200) + 3 * state
-    for row in zip(arm, rewards, state, x, strict=True):
-        features.regress(policy, memory, *row)
+    for row in zip(arm, rewards, state, 11 + state, x, strict=True):
+        regress(memory.covariates, *row)
     for one in range(2):
         mine = arm == one
         columns = np.hstack([x[mine], np.eye(4)[state[mine]]])
         found = np.linalg.lstsq(columns, rewards[mine], rcond=None)[0]
-        assert memory.slopes[one] == pytest.approx(found[:3], abs=1e-9)
-        assert memory.inverse[one] == pytest.approx(np.linalg.inv(columns.T @ columns)[:3, :3], rel=1e-9)
-        assert memory.regressed[one] == mine.sum()
+        assert memory.covariates.slopes["value"][one] == pytest.approx(found[:3], abs=1e-9)
+        assert memory.covariates.pairs["inverse"][one] == pytest.approx(
+            np.linalg.inv(columns.T @ columns)[:3, :3], rel=1e-9
+        )
+        assert memory.covariates.rewards[one] == mine.sum()
 
 
 def test_a_state_that_takes_the_place_of_another_has_a_constant_of_its_own() -> None:
     policy = lb.policies.StateLibrary(arms=2, covariates=1, noise=0.1, low=0.0, high=1.0)
     memory = policy.init()
-    memory.features["prior"] = 1e15
-    best, generator = memory.core[0].best, np.random.default_rng(4)
+    memory.covariates.features["prior"] = 1e15
+    generator = np.random.default_rng(4)
     x = generator.normal(size=(60, 1))
     for t in range(60):
-        memory.states[best, 0].id = 1 + t // 20
-        features.regress(policy, memory, 0, 5.0 * (t // 20) + 0.5 * x[t, 0], 0, x[t])
-    assert memory.slopes[0, 0] == pytest.approx(0.5, abs=1e-9)
-    assert memory.cells[0, 0].count == 20
+        regress(memory.covariates, 0, 5.0 * (t // 20) + 0.5 * x[t, 0], 0, 1 + t // 20, x[t])
+    assert memory.covariates.slopes["value"][0, 0] == pytest.approx(0.5, abs=1e-9)
+    assert memory.covariates.cells[0, 0].count == 20
 
 
 def test_useless_features_are_shrunk() -> None:
@@ -87,16 +88,16 @@ def test_useless_features_are_shrunk() -> None:
     useless = np.random.default_rng(9).normal(size=(1500, 1))
     play(agent, np.hstack([x, useless]), rewards)
     memory = agent.memory
-    assert np.abs(memory.slopes[:, 2]).max() < 0.015  # of noise 0.1
-    assert memory.features["prior"][2] < 0.2 * memory.features["prior"][:2].min()
+    assert np.abs(memory.covariates.slopes["value"][:, 2]).max() < 0.015  # of noise 0.1
+    assert memory.covariates.features["prior"][2] < 0.2 * memory.covariates.features["prior"][:2].min()
 
 
 def test_a_feature_that_never_varies_has_no_slope() -> None:
     agent = Agent(lb.policies.StateLibrary(arms=3, covariates=3), seed=1, compiled=True)
     x, rewards = recordings(300)
     play(agent, np.hstack([x, np.full((300, 1), 0.1)]), rewards)
-    assert (agent.memory.slopes[:, 2] == 0).all()
-    assert (agent.memory.slopes[:, :2] != 0).all()
+    assert (agent.memory.covariates.slopes["value"][:, 2] == 0).all()
+    assert (agent.memory.covariates.slopes["value"][:, :2] != 0).all()
 
 
 @pytest.mark.parametrize("groups", [1, 2])
@@ -123,14 +124,14 @@ def test_a_new_arm_begins_without_slopes_and_finds_them() -> None:
     before = agent.memory
     agent.add(2)
     grown = agent.memory
-    assert (grown.slopes[:2] == before.slopes).all()
-    assert (grown.inverse[:2] == before.inverse).all()
-    assert (grown.cells[:, :2] == before.cells).all()
-    assert (grown.slopes[2] == 0).all()
-    assert (grown.regressed[2], grown.inverse[2].any()) == (0, False)
+    assert (grown.covariates.slopes["value"][:2] == before.covariates.slopes["value"]).all()
+    assert (grown.covariates.pairs["inverse"][:2] == before.covariates.pairs["inverse"]).all()
+    assert (grown.covariates.cells[:, :2] == before.covariates.cells).all()
+    assert (grown.covariates.slopes["value"][2] == 0).all()
+    assert (grown.covariates.rewards[2], grown.covariates.pairs["inverse"][2].any()) == (0, False)
     play(agent, x[400:], rewards[400:])
-    assert agent.memory.regressed[2] > 100
-    assert agent.memory.slopes[2] == pytest.approx(SLOPES[2], abs=0.06)
+    assert agent.memory.covariates.rewards[2] > 100
+    assert agent.memory.covariates.slopes["value"][2] == pytest.approx(SLOPES[2], abs=0.06)
 
 
 def test_a_saved_agent_goes_on_exactly(tmp_path: Path) -> None:
@@ -143,9 +144,9 @@ def test_a_saved_agent_goes_on_exactly(tmp_path: Path) -> None:
     for each in (agent, restored):
         each.tell(waiting.id, 0.4)
     assert play(restored, x[300:], rewards[300:]) == play(agent, x[300:], rewards[300:])
-    one, other = agent.memory, restored.memory
-    for name in set(one._fields) - {*lb.policies.StateLibrary(arms=3).scratch}:
-        assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
+    one, other = (saved(each.policy, each.memory) for each in (agent, restored))
+    for name, part in one.items():
+        assert part.tobytes() == other[name].tobytes()
     assert restored.belief == agent.belief
 
 
@@ -153,7 +154,7 @@ def test_an_agent_plays_alike_compiled_and_interpreted() -> None:
     x, rewards = recordings(200)
     one, other = (Agent(lb.policies.StateLibrary(arms=3, covariates=2), seed=4, compiled=way) for way in (True, False))
     assert play(one, x, rewards) == play(other, x, rewards)
-    assert one.memory.slopes.tobytes() == other.memory.slopes.tobytes()
+    assert one.memory.covariates.slopes["value"].tobytes() == other.memory.covariates.slopes["value"].tobytes()
 
 
 @pytest.mark.parametrize("context", [None, [], [1.0], [1.0, 2.0, 3.0], [1.0, np.nan], [[1.0, 2.0]], "ab"])
@@ -198,7 +199,7 @@ def test_one_absurd_value_of_a_feature_does_not_bend_the_slopes_for_good() -> No
     seen[300] *= 1000
     agent = Agent(lb.policies.StateLibrary(arms=2, covariates=1), seed=1, compiled=True)
     assert share_of_best(x, play(agent, seen, rewards)) > 0.8
-    assert agent.memory.features[0].squares / 1000 < 0.2  # the variance of a uniform number is 0.08
+    assert agent.memory.covariates.features[0].squares / 1000 < 0.2  # the variance of a uniform number is 0.08
 
 
 @pytest.mark.parametrize("seed", [5, 11, 22, 26])

@@ -8,7 +8,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
-from latentbandits.policies.state_library.particles import copy
+from latentbandits.policies.state_library.library import copy
 from latentbandits.policies.state_library.regimes import show
 from tests.test_state_library import scripted
 from tests.test_state_library_belief import TWO, now, tell
@@ -37,7 +37,7 @@ def test_numbers_count_the_regimes_that_were_shown() -> None:
     tell(agent, scripted(TWO * 10, 50, noise=0.05))
     memory = agent.memory
     assert {state.number for state in agent.belief.states} == {1, 2}
-    assert memory.core[0].regimes < 6 < memory.core[0].numbered
+    assert memory.regimes.core[0].numbered < 6 < memory.library.core[0].numbered
 
 
 def test_the_first_regime_has_its_number_before_the_first_reward() -> None:
@@ -47,18 +47,23 @@ def test_the_first_regime_has_its_number_before_the_first_reward() -> None:
     assert now(agent).number == 1
 
 
+def show_regimes(memory: Any) -> None:
+    """Give the states of the heaviest particle their numbers."""
+    show(memory.library, memory.regimes, memory.standard.deviation, memory.history.rounds, memory.core[0].rounds)
+
+
 def rivals() -> tuple[Any, Any]:
     """Return a policy, and a memory in which two particles have each found the second regime for itself; the later is the heaviest."""
     agent = Agent(lb.policies.StateLibrary(arms=2, low=0.0, high=1.0, noise=0.1), seed=1)
     tell(agent, scripted(TWO, 30))
     policy: Any = agent.policy
     memory = agent.memory
-    core = memory.core[0]
-    best, slot = core.best, memory.slots[core.live]
-    copy(policy, memory, best, slot)
+    core = memory.library.core[0]
+    best, slot = core.best, memory.library.slots[core.live]
+    copy(memory.library, best, slot)
     core.live, core.best = core.live + 1, slot
-    core.lineages = memory.particles[slot].lineage = core.lineages + 1
-    here = memory.states[slot, memory.particles[slot].here]
+    core.lineages = memory.library.particles[slot].lineage = core.lineages + 1
+    here = memory.library.states[slot, memory.library.particles[slot].here]
     here.id, here.number = core.numbered + 1, 0
     assert [state.number for state in policy.belief(memory).states] == [1, 1]  # it has none yet
     return policy, memory
@@ -66,29 +71,29 @@ def rivals() -> tuple[Any, Any]:
 
 def test_another_particle_that_found_the_same_regime_shows_the_same_number() -> None:
     policy, memory = rivals()
-    memory.means[memory.core[0].best, 1]["average"] += 0.01
-    show(policy, memory)
+    memory.library.means[memory.library.core[0].best, 1]["average"] += 0.01
+    show_regimes(memory)
     assert [state.number for state in policy.belief(memory).states] == [1, 2]
-    assert memory.core[0].regimes == 2
+    assert memory.regimes.core[0].numbered == 2
 
 
 def test_a_state_with_other_means_is_another_regime() -> None:
     policy, memory = rivals()
-    memory.means[memory.core[0].best, 1]["average"] = 0.5
-    show(policy, memory)
+    memory.library.means[memory.library.core[0].best, 1]["average"] = 0.5
+    show_regimes(memory)
     assert [state.number for state in policy.belief(memory).states] == [1, 3]
-    assert memory.core[0].regimes == 3
+    assert memory.regimes.core[0].numbered == 3
 
 
 def test_regimes_keep_their_numbers_when_the_past_is_learned_again() -> None:
     """The noise at the start is made to look quite different: all particles begin again, with the last 256 rounds."""
     agent = Agent("state-library", seed=1, compiled=True)
     tell(agent, scripted(TWO * 5, 40, noise=0.05))
-    before, lineages = agent.belief, agent.memory.core[0].lineages
-    agent._player.memory.scale[0].noise_at_start /= 10
+    before, lineages = agent.belief, agent.memory.library.core[0].lineages
+    agent._player.memory.standard.scale[0].noise_at_start /= 10
     tell(agent, scripted(TWO * 2, 40, noise=0.05))
-    assert agent.memory.scale[0].noise_at_start == pytest.approx(before.noise, rel=0.2)  # it was learned again
-    assert agent.memory.core[0].lineages < lineages
+    assert agent.memory.standard.scale[0].noise_at_start == pytest.approx(before.noise, rel=0.2)  # it was learned again
+    assert agent.memory.library.core[0].lineages < lineages
     assert [state.number for state in agent.belief.states] == [state.number for state in before.states] == [1, 2]
 
 
@@ -96,32 +101,33 @@ def test_a_regime_is_where_it_was_in_time_when_all_means_have_moved() -> None:
     agent = Agent("state-library", seed=1, compiled=True)
     tell(agent, scripted(TWO * 5, 40, noise=0.05))
     memory = agent._player.memory
-    memory.regime_means["average"] += 10
-    memory.scale[0].noise_at_start = 1e-9
-    while memory.scale[0].noise_at_start == 1e-9:  # until the noise is looked at, and all particles begin again
+    memory.regimes.means["average"] += 10
+    memory.standard.scale[0].noise_at_start = 1e-9
+    while (
+        memory.standard.scale[0].noise_at_start == 1e-9
+    ):  # until the noise is looked at, and all particles begin again
         tell(agent, scripted(TWO[1:], 1))
     assert [state.number for state in agent.belief.states] == [1, 2]
-    best = memory.core[0].best
+    best = memory.library.core[0].best
     for k, row in itertools.product(
         range(2), range(2)
     ):  # what both pay is known again, also that of the regime which is not present
-        if memory.regimes[row].number == k + 1:
-            assert memory.regime_means[row].tobytes() == memory.means[best, k].tobytes()
+        if memory.regimes.known[row].number == k + 1:
+            assert memory.regimes.means[row].tobytes() == memory.library.means[best, k].tobytes()
 
 
 def test_a_number_goes_to_the_state_that_holds_most_of_its_rounds() -> None:
     """The first state holds five rounds of regime 2 and three of regime 1, the second four and two, and a ninth round of none."""
     policy, memory = rivals()
-    core = memory.core[0]
-    states = memory.states[core.best]
-    states["number"] = core.shown = 0
+    states = memory.library.states[memory.library.core[0].best]
+    states["number"] = memory.regimes.core[0].shown = 0
     one, other = states["id"][:2]
-    memory.history[:15]["state"] = [one] * 8 + [other] * 7
-    memory.history["regime"] = 0
-    memory.history[:14]["regime"] = [2] * 5 + [1] * 3 + [2] * 4 + [1] * 2
-    show(policy, memory)
+    memory.history.rounds[:15]["state"] = [one] * 8 + [other] * 7
+    memory.history.rounds["regime"] = 0
+    memory.history.rounds[:14]["regime"] = [2] * 5 + [1] * 3 + [2] * 4 + [1] * 2
+    show_regimes(memory)
     assert [state.number for state in policy.belief(memory).states] == [2, 1]
-    assert core.regimes == 2
+    assert memory.regimes.core[0].numbered == 2
 
 
 def test_a_late_reward_belongs_to_the_regime_of_its_round() -> None:
@@ -131,7 +137,7 @@ def test_a_late_reward_belongs_to_the_regime_of_its_round() -> None:
     tell(agent, scripted(TWO, 20, noise=0.05))
     agent.tell(late, TWO[0][int(late.arm)])
     memory = agent.memory
-    before, latest = memory.history[memory.core[0].rounds - 2 : memory.core[0].rounds]
+    before, latest = memory.history.rounds[memory.core[0].rounds - 2 : memory.core[0].rounds]
     assert (before["number"], before["regime"], latest["number"], latest["regime"]) == (161, 2, 121, 1)
     assert now(agent).number == 2
 
@@ -148,6 +154,6 @@ def test_numbers_stay_over_long_runs() -> None:
             numbers = [state.number for state in agent.belief.states]
             assert len(set(numbers)) == len(numbers)
             shown |= set(numbers)
-        assert max(shown) <= agent.memory.core[0].regimes
+        assert max(shown) <= agent.memory.regimes.core[0].numbered
         ratios.append(len(shown) / len(numbers))
     assert np.mean(ratios) < 2

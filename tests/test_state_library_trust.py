@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.policies.state_library import trust
-from latentbandits.policies.state_library.memory import WAITING
+from latentbandits.policies.state_library.constants import WAITING
+from latentbandits.policies.state_library.correctors import trust
 from latentbandits.protocols import Choice
 from latentbandits_studies import data as datasets
 
@@ -23,11 +23,19 @@ def claims(memory: Any, choice: Choice, rounds: int, pick: int, doubted: bool, r
     choice.arm_scores["value"] = 0.3, 0.8, 0.1
     for i in range(rounds):
         memory.core[0].asked += 1
-        trust.claim(memory, choice, pick, 1, 0, doubted)
-        trust.check(memory.claims, memory.trust, memory.core[0].asked, reward + 0.05 * (-1) ** i)
+        trust.claim(memory.trust, memory.core[0].asked, choice, pick, 1, 0, doubted)
+        trust.check(memory.trust, memory.core[0].asked, reward + 0.05 * (-1) ** i)
 
 
-def answers(memory: Any, rule: Callable[[Any], bool] = trust.trusted) -> list[bool]:
+def trusted(memory: Any) -> bool:
+    return trust.trusted(memory.trust.checked, memory.core[0].asked, memory.standard.noise[0].sd)
+
+
+def restrained(memory: Any) -> bool:
+    return trust.restrained(memory.trust, memory.core[0].asked, memory.standard)
+
+
+def answers(memory: Any, rule: Callable[[Any], bool] = trusted) -> list[bool]:
     """Return whether a rule holds in the next 1,000 rounds: by default, whether the library may leave the usual arm."""
     found = []
     for _ in range(1000):
@@ -58,8 +66,7 @@ def test_the_library_is_not_trusted_while_the_usual_arm_pays_as_much_as_the_pref
 
 
 def test_rounds_in_which_a_doubted_library_decides_have_no_period() -> None:
-    _, memory, _ = library()
-    found = [trust.seldom(memory.core[0]) for memory.core[0].asked in range(1, 8001)]
+    found = [trust.seldom(asked) for asked in range(1, 8001)]
     assert sum(found) == pytest.approx(1000, abs=3)
     for period in range(2, 13):
         share = [np.mean(found[start::period]) for start in range(period)]
@@ -70,25 +77,24 @@ def test_a_reward_is_compared_with_the_claim_of_its_own_round() -> None:
     _, memory, choice = library()
     choice.arm_scores["value"] = 0.3, 0.8, 0.1
     for number in range(1, WAITING + 3):
-        memory.core[0].asked = number
         choice.arm_scores["value"][0] = 0.3 + 0.001 * number / WAITING
-        trust.claim(memory, choice, 0, 1, 0, False)
-    trust.check(memory.claims, memory.trust, 1, 0.9)  # its place was taken by a later round
-    assert memory.trust["rounds"].tolist() == [0, 0, 0]
-    trust.check(memory.claims, memory.trust, 5, 0.9)
-    assert memory.trust["surprise"][1] == pytest.approx(0.6 - 0.005 / WAITING)
+        trust.claim(memory.trust, number, choice, 0, 1, 0, False)
+    trust.check(memory.trust, 1, 0.9)  # its place was taken by a later round
+    assert memory.trust.checked["rounds"].tolist() == [0, 0, 0]
+    trust.check(memory.trust, 5, 0.9)
+    assert memory.trust.checked["surprise"][1] == pytest.approx(0.6 - 0.005 / WAITING)
 
 
 def test_tests_have_a_budget_that_grows_with_what_they_find() -> None:
     _, memory, choice = library()
     claims(memory, choice, 14, pick=2, doubted=False, reward=0.1)  # each costs 0.7, as claimed; the range is 1
-    assert not any(answers(memory, trust.restrained))
+    assert not any(answers(memory, restrained))
     claims(memory, choice, 1, pick=2, doubted=False, reward=0.1)
-    assert sum(answers(memory, trust.restrained)) == pytest.approx(875, abs=2)
+    assert sum(answers(memory, restrained)) == pytest.approx(875, abs=2)
     claims(
         memory, choice, 4, pick=1, doubted=False, reward=0.8
     )  # each gains 0.5, as claimed, of which 0.3 may be spent
-    assert not any(answers(memory, trust.restrained))
+    assert not any(answers(memory, restrained))
 
 
 def test_errors_of_forecasts_that_look_like_states_drive_it_from_the_best_arm_less_often() -> None:

@@ -9,13 +9,18 @@ import pytest
 import latentbandits as lb
 from latentbandits.agent import Agent
 from latentbandits.memories import copied, parts
-from latentbandits.policies.state_library.branches import frequency, yes_or_no
-from latentbandits.policies.state_library.differences import count_difference, learned_noise
+from latentbandits.policies.state_library.emissions import (
+    bernoulli_predictive,
+    emission_of,
+    is_binary,
+    set_gaussians,
+    update,
+)
 from latentbandits.policies.state_library.index import expect
+from latentbandits.policies.state_library.library import end_visit
 from latentbandits.policies.state_library.memory import ONE
-from latentbandits.policies.state_library.particles import add
-from latentbandits.policies.state_library.scale import rebase, set_range
-from latentbandits.policies.state_library.transitions import aged, end_visit, hazard, staying
+from latentbandits.policies.state_library.standardise import count_difference, learned_noise, rebase, set_range
+from latentbandits.policies.state_library.transitions import hazard, hazard_at_age, staying
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
 from tests.naive_differences import Differences
@@ -27,7 +32,7 @@ TWO = [(0.3, 0.7), (0.8, 0.1)]
 
 
 def heaviest(agent: Agent) -> Any:
-    return agent.memory.particles[agent.memory.core[0].best]
+    return agent.memory.library.particles[agent.memory.library.core[0].best]
 
 
 def told_late(agent: Agent, rewards: np.ndarray, delays: np.ndarray) -> list[int]:
@@ -60,13 +65,13 @@ def test_noise_is_learned_as_the_twin_learns_it(name: str) -> None:
     """From differences that can be noise, changes or alternation; what was long ago counts less."""
     rewards, policy, twin = streams()[name], lb.policies.StateLibrary(arms=2), Differences(1, Slopes(2, 0, Scale()))
     memory, choice = policy.init(), Choice.blank(policy)
-    memory.scale[0].high = 4.0
+    memory.standard.scale[0].high = 4.0
     for t, reward in enumerate(rewards):
         choice.arms[0] = int(t % 50 == 49)  # now and then another arm
-        due = count_difference(policy, memory, choice, np.array([reward]))
+        due = count_difference(policy, memory.standard, memory.covariates, choice, np.array([reward]))
         assert due == twin.count([int(choice.arms[0])], [float(reward)], np.zeros(0))
         if due:
-            noise = learned_noise(memory)
+            noise = learned_noise(memory.standard)
             assert noise == pytest.approx(twin.noise(4.0), rel=1e-9)
     expected = {"louder": 0.16}.get(name, 0.1)
     assert noise == pytest.approx(expected, rel=0.12)
@@ -85,14 +90,14 @@ def test_values_are_known_before_the_first_reward_if_the_range_is_given() -> Non
 def test_rewards_under_way_are_awaited_until_later_ones_arrive() -> None:
     agent = Agent(lb.policies.StateLibrary(arms=2, groups=2, low=0.0, high=1.0), seed=1)
     decisions = [agent.ask() for _ in range(5)]
-    assert agent.memory.pending.sum() == 10
+    assert agent.memory.history.pending.sum() == 10
     agent.tell(decisions[2], [0.4, 0.5])  # the first two are late
     later = [arm for decision in decisions[3:] for arm in decision.arms]
-    assert agent.memory.pending.tolist() == [later.count(0), later.count(1)]
+    assert agent.memory.history.pending.tolist() == [later.count(0), later.count(1)]
     agent.tell(decisions[0], [0.4, 0.5])
-    assert agent.memory.pending.sum() == 4
+    assert agent.memory.history.pending.sum() == 4
     agent.tell(decisions[4], [0.4, 0.5])  # the others are late or lost: they are not awaited
-    assert agent.memory.pending.tolist() == [0, 0]
+    assert agent.memory.history.pending.tolist() == [0, 0]
     assert agent.memory.core[0].rounds == 3
 
 
@@ -103,11 +108,11 @@ def test_at_most_1024_rewards_are_awaited() -> None:
     with np.errstate(over="ignore"):
         for t, choice in enumerate(choices):
             policy.choose(memory, np.zeros(0), random, choice)
-            assert memory.pending.sum() == min(t + 1, 1024)
+            assert memory.history.pending.sum() == min(t + 1, 1024)
     for told, awaited in ((100, 1024), (400, 900), (1299, 1), (1300, 0), (5, 0)):
         policy.learn(memory, choices[told - 1], np.array([0.5]))
         expected = [sum(choice.arms[0] == arm for choice in choices[1300 - awaited :]) for arm in range(2)]
-        assert memory.pending.tolist() == expected
+        assert memory.history.pending.tolist() == expected
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.5])
@@ -139,17 +144,22 @@ def test_a_reward_of_an_earlier_state_leaves_the_present_one_as_it_is() -> None:
     assert [math.dist(known.means, TWO[k]) < 0.05 for k, known in enumerate(belief.states)] == [True, True]
 
 
-# --- ages, outliers, restlessness, range ---
+# --- ages, outliers, fast switching, range ---
+
+
+def hazard_of(policy: Any, memory: Any, slot: int, now: int) -> float:
+    library = memory.library
+    return hazard(policy, library.particles[slot], library.ended[slot], library.core[0].front, now)
 
 
 def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     agent = Agent("state-library", seed=1, compiled=True)
     play(agent, scripted(TWO * 25, 20)[:-1])
     policy: Any = agent.policy
-    memory, best = agent.memory, agent.memory.core[0].best
-    particle = memory.particles[best]
+    memory, best = agent.memory, agent.memory.library.core[0].best
+    particle = memory.library.particles[best]
     ages = [
-        aged(particle, memory.ended[best], particle.changed + age, 1.0 - staying(policy, particle))
+        hazard_at_age(particle, memory.library.ended[best], particle.changed + age, 1.0 - staying(policy, particle))
         for age in range(1, 21)
     ]
     assert ages[19] > 0.4
@@ -157,9 +167,9 @@ def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     assert heaviest(agent).ageing > 10
     now = memory.core[0].asked + 1
     assert now - heaviest(agent).changed == 19
-    assert hazard(policy, memory, best, now) < 0.1
+    assert hazard_of(policy, memory, best, now) < 0.1
     play(agent, scripted(TWO * 25, 20)[-1:])
-    assert hazard(policy, agent.memory, agent.memory.core[0].best, now + 1) > 0.4
+    assert hazard_of(policy, agent.memory, agent.memory.library.core[0].best, now + 1) > 0.4
 
 
 def test_to_ask_for_a_hazard_changes_nothing() -> None:
@@ -167,8 +177,8 @@ def test_to_ask_for_a_hazard_changes_nothing() -> None:
     play(agent, scripted(TWO * 5, 20))
     policy: Any = agent.policy
     before, now = copied(agent.memory), agent.memory.core[0].asked
-    for slot in agent.memory.slots[: agent.memory.core[0].live]:
-        chances = [hazard(policy, agent.memory, slot, now + later) for later in (1, 2, 1)]
+    for slot in agent.memory.library.slots[: agent.memory.library.core[0].live]:
+        chances = [hazard_of(policy, agent.memory, slot, now + later) for later in (1, 2, 1)]
         assert chances[0] == chances[2]
     for name, part in parts(agent.memory).items():
         np.testing.assert_array_equal(part, parts(before)[name])
@@ -176,12 +186,12 @@ def test_to_ask_for_a_hazard_changes_nothing() -> None:
 
 def test_nothing_is_claimed_before_the_scale_is_known() -> None:
     agent = Agent("state-library", arms=4, seed=1, compiled=True)
-    while agent.memory.noise[0].sd == 0.0:
+    while agent.memory.standard.noise[0].sd == 0.0:
         decision = agent.ask()
         agent.tell(decision, 0.1 * int(decision.arm))
     memory = agent.memory
-    assert not memory.claims["number"].any()
-    assert not any(part[name].any() for part in (memory.trust, memory.budget) for name in part.dtype.names)
+    assert not memory.trust.claims["number"].any()
+    assert not any(part[name].any() for part in (memory.trust.checked, memory.trust.core) for name in part.dtype.names)
 
 
 def test_hazards_by_age_are_those_of_the_twin() -> None:
@@ -189,12 +199,12 @@ def test_hazards_by_age_are_those_of_the_twin() -> None:
     memory, urns = policy.init(), Urns(64, 1.0, policy.stay_prior, policy.change_prior, policy.structure)
     twin = Particle(urns, [], changed=0, until=0, weight=1.0, odds=1.0, ageing=1.0)
     for age in [1, 1, 2, 5, 19, 20, 20, 21, 22, 23, 24, 150, 150, 151, 1200, 1324, 1325, 5000]:
-        memory.core[0].now = age
-        end_visit(memory, 0)
+        memory.library.core[0].now = age
+        end_visit(memory.library, 0)
         twin.ended[age_class(age)] += 1
-    particle = memory.particles[0]
+    particle = memory.library.particles[0]
     for age in [*range(1, 200), *range(200, 3000, 7)]:
-        hazard = aged(particle, memory.ended[0], age, 1.0 - staying(policy, particle))
+        hazard = hazard_at_age(particle, memory.library.ended[0], age, 1.0 - staying(policy, particle))
         assert hazard == pytest.approx(twin.aged(age), rel=1e-12)
 
 
@@ -224,8 +234,8 @@ def test_outliers_make_no_states(seed: int) -> None:
 def test_rewards_of_two_values_have_no_outliers() -> None:
     agent = Agent("state-library", seed=1, compiled=True)
     play(agent, lb.HiddenMarkov(rewards="bernoulli").realise(500, 1, seed=3, draw=0, repeat=0).rewards)
-    live = agent.memory.slots[: agent.memory.core[0].live]
-    assert agent.memory.particles["outliers"][live].max() <= 1  # before two rewards were equal
+    live = agent.memory.library.slots[: agent.memory.library.core[0].live]
+    assert agent.memory.library.particles["outliers"][live].max() <= 1  # before two rewards were equal
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -247,8 +257,8 @@ def test_a_range_that_rules_out_yes_or_no_does_no_lasting_harm(low: float, high:
     rewards = (np.random.default_rng(1).random((1500, 1, 2)) < (0.2, 0.7)).astype(float)
     agent = Agent(lb.policies.StateLibrary(arms=2, low=low, high=high), seed=1, compiled=True)
     arms = np.array([arm for (arm,) in play(agent, rewards)])
-    live = agent.memory.slots[: agent.memory.core[0].live]
-    assert agent.memory.particles["weight"][live].sum() == pytest.approx(1.0)
+    live = agent.memory.library.slots[: agent.memory.library.core[0].live]
+    assert agent.memory.library.particles["weight"][live].sum() == pytest.approx(1.0)
     assert np.mean(arms[1000:] == 1) > 0.8
 
 
@@ -259,21 +269,22 @@ def test_yes_and_no_are_weighed_by_how_often_they_were_seen() -> None:
     rewards = np.array([3.0, 3.0, 3.0, 7.0, 3.0, 3.0, 7.0, 3.0])
     play(agent, rewards[:, None, None] + np.zeros((1, 1, 2)))
     memory = agent.memory
-    assert yes_or_no(policy, memory)
-    mean = memory.means[0, 0, 0]
+    assert is_binary(1, memory.standard)
+    mean = memory.library.means[0, 0, 0]
     mean.average, mean.count = 4.0, 8  # two of eight were 7
-    assert frequency(policy, memory.scale[0], mean, 7.0) == pytest.approx(3 / 10)
-    assert frequency(policy, memory.scale[0], mean, 3.0) == pytest.approx(7 / 10)
-    assert not yes_or_no(policy._replace(groups=2), memory)
+    emission = emission_of(policy, memory.standard)
+    assert bernoulli_predictive(emission, mean.average, mean.count, 7.0) == pytest.approx(3 / 10)
+    assert bernoulli_predictive(emission, mean.average, mean.count, 3.0) == pytest.approx(7 / 10)
+    assert not is_binary(2, memory.standard)
     # Features from which one more of four is expected to be 7, an effect of 1.0, which is taken off the reward
-    with_features = policy._replace(covariates=1)
-    assert frequency(with_features, memory.scale[0], mean, 6.0) == pytest.approx(5 / 10)
-    assert frequency(with_features, memory.scale[0], mean, 2.0) == pytest.approx(5 / 10)
+    shifted = emission_of(policy._replace(covariates=1), memory.standard)
+    assert bernoulli_predictive(shifted, mean.average, mean.count, 6.0) == pytest.approx(5 / 10)
+    assert bernoulli_predictive(shifted, mean.average, mean.count, 2.0) == pytest.approx(5 / 10)
     play(agent, np.full((1, 1, 2), 5.0))
-    assert not yes_or_no(policy, agent.memory)
+    assert not is_binary(1, agent.memory.standard)
 
 
-def test_a_state_that_changes_all_the_time_is_that_of_the_restless_particle() -> None:
+def test_a_state_that_changes_all_the_time_is_that_of_the_fast_switching_particle() -> None:
     agent = Agent("state-library", seed=1)
     play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 30, 2))
     best = heaviest(agent)
@@ -360,13 +371,13 @@ def test_doubt_about_the_state_that_follows_counts_where_a_change_is_likely() ->
     play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 40, 1))
     policy: Any = agent.policy
     memory = agent.memory
-    follows = int(np.argmax(memory.moves[memory.core[0].best, heaviest(agent).here]))
+    follows = int(np.argmax(memory.library.moves[memory.library.core[0].best, heaviest(agent).here]))
     for tried in (True, False):
         if not tried:
-            memory.means[memory.core[0].best, follows, 0].count = 0
+            memory.library.means[memory.library.core[0].best, follows, 0].count = 0
         for stay in (0.1, 0.95):
             choice = Choice.blank(policy)
-            expect(policy, memory, stay, choice)
+            expect(memory, stay, policy.optimism, choice)
             assert (choice.arm_scores[0].std_error > 0.1) == (not tried and stay == 0.1)
             assert 0.0 < choice.arm_scores[1].std_error < 0.05
 
@@ -377,12 +388,15 @@ def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning(
     moved, straight = narrow.init(), wide.init()
     for memory in (moved, straight):
         for arm, reward in enumerate(rewards):
-            add(memory.means[0, 0, arm % 2], memory.gaussians[ONE], reward, groups=1)
-    centre, spread = moved.scale[0].centre, moved.scale[0].spread
-    assert moved.means[0, 0, 0].average != pytest.approx(straight.means[0, 0, 0].average)
-    set_range(moved.scale[0], 0.0, 7.0)
-    rebase(narrow, moved, centre, spread)
+            update(memory.library.means[0, 0, arm % 2], memory.standard.gaussians[ONE], reward, size=1)
+    centre, spread = moved.standard.scale[0].centre, moved.standard.scale[0].spread
+    assert moved.library.means[0, 0, 0].average != pytest.approx(straight.library.means[0, 0, 0].average)
+    set_range(moved.standard.scale[0], 0.0, 7.0)
+    rebase(moved.library, moved.standard, centre, spread)
+    set_gaussians(moved.standard, groups=1)
     for k in range(2):
-        np.testing.assert_allclose(moved.means[k, 0]["average"], straight.means[k, 0]["average"], atol=1e-12)
+        np.testing.assert_allclose(
+            moved.library.means[k, 0]["average"], straight.library.means[k, 0]["average"], atol=1e-12
+        )
     for table in ("gaussians", "deviation"):
-        np.testing.assert_array_equal(getattr(moved, table), getattr(straight, table))
+        np.testing.assert_array_equal(getattr(moved.standard, table), getattr(straight.standard, table))

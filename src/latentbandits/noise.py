@@ -18,14 +18,14 @@ _MIDDLE = _BINS // 2
 _RATIO = 1.1
 _LOG_RATIO = math.log(_RATIO)
 _QUARTILE = 0.45062  # the lower quartile of |x - y| for two standard normal numbers
-_FEW = 32
+FEW_PAIRS = 32
 # Standard deviation of rewards of two values that are 1 apart; it is 0.5 where both are equally frequent
-_TWO_VALUES = 0.45
-_STEPS = 6
-_MANY = 2048  # pairs at which all counts are halved, where that is asked for
+TWO_VALUES = 0.45
+EM_STEPS = 6
+FADE_PAIRS = 2048  # pairs at which all counts are halved, where that is asked for
 TIED = 0.05  # share of differences that are zero, beyond which rewards have a few values only
 _TIE = 1e-100  # the square of anything smaller underflows
-_CALM = 30.0  # pairs without a change that the prior is worth
+CALM_PAIRS = 30.0  # pairs without a change that the prior is worth
 
 # Before any reward the noise is assumed to be a tenth of the spread of the means, with the weight of two pairs of rewards.
 _GUESS, _GUESS_PAIRS = 0.1, 2.0
@@ -88,7 +88,7 @@ def count_pair(noise: Record, difference: float) -> bool:
 @kernel
 def fade(noise: Record) -> None:
     """Halve all counts when there are many: what was long ago matters less."""
-    if noise.pairs < _MANY:
+    if noise.pairs < FADE_PAIRS:
         return
     noise.pairs //= 2
     noise.ties //= 2
@@ -127,12 +127,12 @@ def estimate(noise: Record, expected: float, weight: float) -> float:
     """Return the noise: `expected` counts as much as `weight` pairs, on the scale of logarithms (0 if nothing is known)."""
     pairs = float(noise.pairs)
     if noise.largest == 0.0:  # ties alone: the more of them, the less noise
-        return float(expected * min(1.0, _FEW / max(pairs, 1.0)))
+        return float(expected * min(1.0, FEW_PAIRS / max(pairs, 1.0)))
     if few_values(noise):
         raw = math.sqrt(0.5 * noise.squares / pairs)
         if noise.low == noise.high and noise.ties < 0.95 * pairs:  # of two values: mostly about equally frequent
-            raw = max(raw, _TWO_VALUES * noise.largest)
-    elif pairs < _FEW or noise.raw == 0.0:  # the first estimate may come late
+            raw = max(raw, TWO_VALUES * noise.largest)
+    elif pairs < FEW_PAIRS or noise.raw == 0.0:  # the first estimate may come late
         raw = _lower_quartile(noise) / _QUARTILE
         noise.share = 0.9
     else:
@@ -161,7 +161,7 @@ def _separated(noise: Record) -> float:
     sd, share = noise.raw, noise.share
     bins = noise.bins
     smallest = noise.first * math.exp(_LOG_RATIO * (noise.low - _MIDDLE + 0.5))
-    for _ in range(_STEPS):
+    for _ in range(EM_STEPS):
         # densities times the largest difference, over which the rest is uniform
         peak = share * noise.largest / (math.sqrt(math.pi) * sd)
         ours = noise.ties * peak / (peak + 1.0 - share)
@@ -176,7 +176,7 @@ def _separated(noise: Record) -> float:
             size *= _RATIO
         if squares > 0.0:
             sd = math.sqrt(0.5 * squares / ours)
-        share = (ours + _CALM) / (noise.pairs + _CALM + 1.0)
+        share = (ours + CALM_PAIRS) / (noise.pairs + CALM_PAIRS + 1.0)
     noise.share = share
     return float(sd)
 

@@ -1,50 +1,39 @@
-"""What StateLibrary remembers: records, read as ``memory.core[0].rounds`` or ``memory.particles[slot].weight``."""
+"""What StateLibrary remembers: groups of records and arrays, one for each module that writes them.
 
-from typing import NamedTuple
+A record is read as ``memory.core[0].rounds`` or ``memory.library.particles[slot].weight``. What a group has only one of is its `core`.
+The annotation of an array names the type of its entries and its shape, in numbers and settings.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from latentbandits.noise import Noise
+from latentbandits.policies.state_library import constants
 from latentbandits.protocols import record_type
 
-CAP = 512  # rewards that a remembered mean can weigh; beyond it old ones fade
-HISTORY = 256  # rounds that are learned again when the noise or the range turns out to be quite different
 # Where observed features begin among those of a choice, behind a random number and the number of the round
 FEATURES = 2
 # Rewards come from one group, from all but the first, or from all of them
 ONE, OTHERS, ALL = 0, 1, 2
 
-AGES = 64  # ages that are told apart, see `transitions`
-VISITS = 4  # past visits to states that a late reward can belong to
-WAITING = 1024  # rounds whose rewards may be under way
-
 Core = record_type(
     asked=int,  # rounds chosen so far: a round is known by this number
     rounds=int,  # rounds learned from so far
     told=int,  # the latest round whose rewards have arrived
+    retold=int,  # the round in which the past was last learned again because of features
+)
+FilterCore = record_type(
     now=int,  # the round being learned, and the latest one learned before it
     front=int,
-    forced=int,  # the round of the last choice made for staleness
     live=int,  # particles in use
     best=int,  # the row of the heaviest
     numbered=int,  # states that particles have begun
-    regimes=int,  # regimes that were given a number, the set of states all of which have one, and the row of the present one, see `regimes`
-    shown=int,
-    row=int,
-    retold=int,  # the round in which the past was last learned again because of features
     lineages=int,  # how many different sets of states there have been
     turn=int,  # which particle is compared with the others next
-)
-Scale = record_type(
-    pairs=int,  # differences of rewards, with the effects of features, and those that were zero
-    ties=int,
-    noise_at_start=float,  # the noise when the particles began
-    values=int,  # different rewards seen, of which 3 stands for any larger number; the lowest and the highest
-    least=float,
-    most=float,
-    low=float,  # range in which means are expected, its middle, and their standard deviation
-    high=float,
-    centre=float,
-    spread=float,
+    log_evidence=float,  # of all rewards since the particles began
 )
 Particle = record_type(
     weight=float,  # its probability
@@ -68,13 +57,31 @@ Particle = record_type(
     by_entry=float,  # where a change leads, see `transitions.set_leaving`
     by_move=float,
     novel=float,
+    branch=int,  # the first of its branches that was kept, -1 for none
 )
 # Its own id and the number of its regime (0 if it has none yet), how often it was entered and left, the rounds spent there, and the latest
 # of them before the present visit
 State = record_type(id=int, number=int, entered=float, left=float, spent=float, seen=int)
-Regime = record_type(number=int, seen=int)  # 0 if the row is free; when it was last the present one, in rounds learned
-Visit = record_type(state=int, began=int)  # a state that ended (-1 if it was forgotten), and its first round
 Mean = record_type(average=float, count=int)  # of rewards
+Visit = record_type(state=int, began=int)  # a state that ended (-1 if it was forgotten), and its first round
+Branch = record_type(
+    parent=int,  # the row of the particle that it comes from
+    to=int,  # the state it goes to
+    chance=float,  # its weight
+    slot=int,  # its own row
+)
+Scale = record_type(
+    pairs=int,  # differences of rewards, with the effects of features, and those that were zero
+    ties=int,
+    noise_at_start=float,  # the noise when the particles began
+    values=int,  # different rewards seen, of which 3 stands for any larger number; the lowest and the highest
+    least=float,
+    most=float,
+    low=float,  # range in which means are expected, its middle, and their standard deviation
+    high=float,
+    centre=float,
+    spread=float,
+)
 Gaussian = record_type(
     precision=float,  # 1 / (2 variance) of a reward
     height=float,  # 1 / sqrt(variance)
@@ -85,9 +92,17 @@ Feature = record_type(
     average=float,
     squares=float,
     prior=float,  # variance of slopes, in noise^2 per variance of the feature
+    last=float,  # with the last reward, and with the one before it, for the noise
+    before=float,
 )
+Slope = record_type(
+    value=float,  # of an arm and a feature
+    told=float,  # the one with which the past was learned
+    product=float,  # of the feature and rewards, and below of two features and in the inverse, see `covariates.regress`
+)
+Pair = record_type(moment=float, inverse=float)
 Cell = record_type(id=int, count=float, average=float)  # the id of a state, its rewards of an arm and their average
-Lag = record_type(
+LagCore = record_type(
     arm=int,  # the last arm, -1 at first, and the level of its reward
     level=int,
     error=float,  # average squared error
@@ -95,13 +110,15 @@ Lag = record_type(
     xx=float,
     xy=float,
 )
-Claim = record_type(  # see `trust`
+LagArm = record_type(average=float, count=int, levels=int)  # of an arm's rewards; its levels
+TrustCore = record_type(cost=float, gained=float)  # of tests, and by leaving the usual arm
+Claim = record_type(
     number=int,  # of the round
     kind=int,
     gap=float,  # by which another arm is better than the usual one
     value=float,  # of the arm played
 )
-Trust = record_type(
+Checked = record_type(
     rounds=float,  # in which the library preferred another arm to the usual one
     gaps=float,  # their sum, and that of their squares
     weights=float,
@@ -109,7 +126,7 @@ Trust = record_type(
     surprise=float,  # reward - value, and its square
     squares=float,
 )
-Budget = record_type(cost=float, gained=float)  # of tests, and by leaving the usual arm
+StalenessCore = record_type(forced=int)  # the round of the last choice made for staleness
 Observation = record_type(
     first=int,  # arm and mean reward of the first group, or of all if they played the same
     reward=float,
@@ -120,93 +137,139 @@ Observation = record_type(
     state=int,  # id of the state that the heaviest particle believed in when the round was last learned, 0 if it had forgotten
     regime=int,  # the number that was shown for it, see `regimes`
 )
-Branch = record_type(
-    parent=int,  # the row of the particle that it comes from
-    to=int,  # the state it goes to
-    chance=float,  # its weight
-    slot=int,  # its own row
+RegimeCore = record_type(
+    numbered=int,  # regimes that were given a number, the set of states all of which have one, and the row of the present one
+    shown=int,
+    row=int,
 )
+Regime = record_type(number=int, seen=int)  # 0 if the row is free; when it was last the present one, in rounds learned
+
+
+class Library(NamedTuple):
+    """The particles, see `filter`."""
+
+    core: Annotated[np.ndarray, FilterCore, 1]
+    particles: Annotated[np.ndarray, Particle, "particles"]
+    states: Annotated[np.ndarray, State, "particles", "states"]
+    means: Annotated[
+        np.ndarray, Mean, "particles", "states", "arms"
+    ]  # posterior means, and the number of rewards behind each
+    moves: Annotated[np.ndarray, np.int32, "particles", "states", "states"]  # how often one state followed another
+    visits: Annotated[
+        np.ndarray, Visit, "particles", constants.VISITS
+    ]  # to states before the present one, the latest first
+    ended: Annotated[np.ndarray, np.int32, "particles", constants.AGES]  # how many visits ended at an age
+    slots: Annotated[np.ndarray, np.int64, "particles"]  # rows of particles; the first ``core.live`` of them are in use
+    branches: Annotated[np.ndarray, Branch, "branches"]  # those of all particles; scratch
+    heavy: Annotated[np.ndarray, np.float64, "branches"]  # weights that may be above the cut of the pruning; scratch
+
+
+class Standard(NamedTuple):
+    """Range and noise of rewards, see `standardise`, and what follows from them."""
+
+    scale: Annotated[np.ndarray, Scale, 1]
+    noise: Annotated[
+        np.ndarray, Noise, 2
+    ]  # by differences one round apart and two; the first `sd` is 0 until the range is known
+    gaussians: Annotated[
+        np.ndarray, Gaussian, 3, constants.MOST_REWARDS + 1
+    ]  # by set of groups and rewards behind a mean, see `emissions`
+    deviation: Annotated[
+        np.ndarray, np.float64, constants.MOST_REWARDS + 1
+    ]  # of a mean, by the number of rewards behind it
+
+
+class Covariates(NamedTuple):
+    """Observed features and their slopes, see `covariates`."""
+
+    features: Annotated[np.ndarray, Feature, "covariates"]
+    slopes: Annotated[np.ndarray, Slope, "arms", "covariates"]
+    pairs: Annotated[np.ndarray, Pair, "arms", "covariates", "covariates"]
+    rewards: Annotated[np.ndarray, np.float64, "arms"]  # those that an arm's slopes have learned from
+    cells: Annotated[np.ndarray, Cell, "states", "arms"]  # the averages that the regressions are relative to
+    cell_features: Annotated[np.ndarray, np.float64, "states", "arms", "covariates"]
+    effects: Annotated[np.ndarray, np.float64, "arms"]  # of the present features; scratch
+
+
+class Lag(NamedTuple):
+    """The lag model, see `correctors.lag`."""
+
+    core: Annotated[np.ndarray, LagCore, 1]
+    arms: Annotated[np.ndarray, LagArm, "arms"]
+    levels: Annotated[np.ndarray, Mean, "arms", "levels"]  # rewards near a level
+    following: Annotated[np.ndarray, Mean, "arms", "levels", "arms"]  # rewards of the next arm
+
+
+class Trust(NamedTuple):
+    """What the library claimed and how much of it came true, see `correctors.trust`."""
+
+    core: Annotated[np.ndarray, TrustCore, 1]
+    claims: Annotated[np.ndarray, Claim, constants.WAITING]  # in the last rounds
+    checked: Annotated[np.ndarray, Checked, 3]  # by kind of round
+    plays: Annotated[np.ndarray, np.int64, "arms"]  # by the first group
+
+
+class Staleness(NamedTuple):
+    """When every arm was played last, see `correctors.staleness`."""
+
+    core: Annotated[np.ndarray, StalenessCore, 1]
+    played: Annotated[np.ndarray, np.int64, "arms"]
+
+
+class History(NamedTuple):
+    """The last rounds learned, and those whose rewards are under way, see `history`."""
+
+    rounds: Annotated[np.ndarray, Observation, constants.HISTORY]
+    features: Annotated[np.ndarray, np.float64, constants.HISTORY, "covariates"]
+    waiting: Annotated[
+        np.ndarray, np.int64, constants.WAITING, 2
+    ]  # arms of the first group and of the others in the last rounds chosen
+    pending: Annotated[np.ndarray, np.int64, "arms"]  # rewards under way: of rounds after ``core.told``
+
+
+class Regimes(NamedTuple):
+    """Regimes that were shown, see `regimes`."""
+
+    core: Annotated[np.ndarray, RegimeCore, 1]
+    known: Annotated[np.ndarray, Regime, "states"]
+    means: Annotated[np.ndarray, Mean, "states", "arms"]  # as they were then
+    shared: Annotated[
+        np.ndarray, np.int64, "states", "states"
+    ]  # rounds that a state and a regime have in common; scratch
 
 
 class Memory(NamedTuple):
-    """Records and arrays; those from `branches` on are scratch, rebuilt in every round before they are read.
+    """All that is remembered: a group for each module that writes it."""
 
-    Attributes
-    ----------
-    core : the particle filter's counters, one record
-    scale : range of the means, one record
-    noise : differences of rewards one round apart and two, see `latentbandits.noise`; the first `sd` is 0 until the range is known
-    particles : one record per particle
-    states : per particle and state, its id, its number and how often it was entered and left
-    means : per particle, state and arm, the posterior mean and the number of rewards behind it
-    moves : per particle, how often one state followed another
-    slots : rows of particles; the first ``core.live`` of them are in use
-    regimes, regime_means : regimes that were shown, and the means of every arm as they were then, see `regimes`
-    visits : per particle, the states before the present one, the latest first
-    ended : per particle and age, how many visits ended at it
-    played : the round in which each arm was played last
-    plays : how often each arm was played by the first group
-    claims, trust, budget : what the library claimed in the last rounds, and how much of it came true, see `trust`
-    pending : rewards of each arm that are under way: of rounds after ``core.told``
-    waiting : arms of the first group and of the others in the last rounds
-    gaussians : per set of groups (ONE, OTHERS, ALL) and number of rewards behind a mean
-    deviation : of a mean, by the number of rewards behind it
-    lag, levels, lag_arms, lag_levels, lag_next : the lag model, see `lag`
-    history : the last rounds
-    features : one record per observed feature
-    slopes, told_slopes : per arm and feature, its effect, and the one with which the past was learned
-    moments, products, inverse : the regressions of the slopes, see `features`
-    regressed : per arm, the rewards that its slopes have learned from
-    cells, cell_features : per state and arm, the averages that the regressions are relative to
-    effects : per arm, the effect of the present features; scratch
-    history_features : the features of the last rounds
-    last_features : those of the last reward and of the one before it, for the noise
-    branches : those of all particles
-    heavy : weights that may be above the cut of the pruning
-    first_branch : per particle, the first of its branches that was kept
-    shared : per state and regime, the rounds that both have in common, see `regimes`
-    """
+    core: Annotated[np.ndarray, Core, 1]
+    library: Library
+    standard: Standard
+    covariates: Covariates
+    lag: Lag
+    trust: Trust
+    staleness: Staleness
+    history: History
+    regimes: Regimes
 
-    core: np.ndarray
-    scale: np.ndarray
-    noise: np.ndarray
-    particles: np.ndarray
-    states: np.ndarray
-    means: np.ndarray
-    moves: np.ndarray
-    slots: np.ndarray
-    regimes: np.ndarray
-    regime_means: np.ndarray
-    visits: np.ndarray
-    ended: np.ndarray
-    played: np.ndarray
-    plays: np.ndarray
-    claims: np.ndarray
-    trust: np.ndarray
-    budget: np.ndarray
-    pending: np.ndarray
-    waiting: np.ndarray
-    gaussians: np.ndarray
-    deviation: np.ndarray
-    lag: np.ndarray
-    levels: np.ndarray
-    lag_arms: np.ndarray
-    lag_levels: np.ndarray
-    lag_next: np.ndarray
-    history: np.ndarray
-    features: np.ndarray
-    slopes: np.ndarray
-    told_slopes: np.ndarray
-    moments: np.ndarray
-    products: np.ndarray
-    inverse: np.ndarray
-    regressed: np.ndarray
-    cells: np.ndarray
-    cell_features: np.ndarray
-    history_features: np.ndarray
-    last_features: np.ndarray
-    effects: np.ndarray
-    branches: np.ndarray
-    heavy: np.ndarray
-    first_branch: np.ndarray
-    shared: np.ndarray
+
+# Written in every round before it is read
+SCRATCH = ("library.branches", "library.heavy", "covariates.effects", "regimes.shared")
+
+
+def empty(kind: type, sizes: Mapping[str, int]) -> Any:
+    """Return a memory, or a group of one, with nothing in it: arrays of the types and sizes that their annotations name."""
+    return kind(
+        *(
+            empty(part, sizes)
+            if isinstance(part, type)
+            else np.zeros([sizes[size] if isinstance(size, str) else size for size in part[1:]], part[0])
+            for part in _parts(kind)
+        )
+    )
+
+
+@functools.cache
+def _parts(kind: type) -> list[Any]:
+    """Return the fields of a memory or of a group: another group, or the type and the shape of an array."""
+    hints = get_type_hints(kind, include_extras=True).values()
+    return [get_args(hint)[1:] if get_origin(hint) is Annotated else hint for hint in hints]

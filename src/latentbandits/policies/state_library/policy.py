@@ -6,73 +6,101 @@ from typing import Annotated
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import Noise, start_noise
+from latentbandits.memories import parts
+from latentbandits.noise import start_noise
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
-from latentbandits.policies.state_library import lag
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.belief import Belief, belief
-from latentbandits.policies.state_library.differences import count_difference
-from latentbandits.policies.state_library.features import SLOPES, bounded, effect, learn_slopes, outdated, see
-from latentbandits.policies.state_library.index import add_tests, blend_lag, expect
-from latentbandits.policies.state_library.memory import (
-    AGES,
-    CAP,
-    FEATURES,
-    HISTORY,
-    VISITS,
-    WAITING,
-    Branch,
-    Budget,
-    Cell,
-    Claim,
-    Core,
-    Feature,
-    Gaussian,
-    Lag,
-    Mean,
-    Memory,
-    Observation,
-    Particle,
-    Regime,
-    Scale,
-    State,
-    Trust,
-    Visit,
+from latentbandits.policies.state_library.correctors import lag, staleness, trust
+from latentbandits.policies.state_library.covariates import bounded, count_features, effect, learn_slopes, outdated
+from latentbandits.policies.state_library.emissions import emission_of, set_gaussians
+from latentbandits.policies.state_library.filter import step
+from latentbandits.policies.state_library.history import await_rewards, outcome_of, receive, remember
+from latentbandits.policies.state_library.index import add_tests, expect
+from latentbandits.policies.state_library.library import begin, id_at
+from latentbandits.policies.state_library.memory import FEATURES, SCRATCH, Memory, empty
+from latentbandits.policies.state_library.regimes import show
+from latentbandits.policies.state_library.standardise import (
+    count_difference,
+    count_values,
+    observe,
+    set_range,
+    within_reach,
 )
-from latentbandits.policies.state_library.particles import advance, begin
-from latentbandits.policies.state_library.regimes import id_at, show
-from latentbandits.policies.state_library.scale import NARROW, WIDE, count_values, observe, set_range, within_reach
-from latentbandits.policies.state_library.staleness import await_rewards, receive, stalest
 from latentbandits.policies.state_library.transitions import hazard, staying
-from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
 from latentbandits.protocols import PROBE_REASON, RIVAL, STALENESS, UNTRIED, Choice, PlainPolicy, corner
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, InUnit, InvalidValueError, Untuned, Within
 
 
 @kernel
-def remember(policy: "StateLibrary", memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-    """Write the latest round into the history: the mean reward of all groups, or those of the first and of the others."""
-    rounds = memory.core[0].rounds
-    first, second = choice.arms[0], -1
-    reward, other = rewards[0], 0.0
-    for group in range(1, policy.groups):
-        other += rewards[group]
-    if policy.groups > 1 and choice.arms[1] != first:
-        second = choice.arms[1]
-        other /= policy.groups - 1
-        memory.played[second] = rounds
-    else:
-        reward = (reward + other) / policy.groups
-    memory.played[first] = rounds
-    latest = memory.history[(rounds - 1) % HISTORY]
-    latest.first = first
-    latest.second = second
-    latest.number = int(choice.features[1])
-    for j in range(policy.covariates):
-        memory.history_features[(rounds - 1) % HISTORY, j] = choice.features[FEATURES + j]
-    latest.reward = within_reach(memory.scale[0], memory.noise[0].sd, rounds, reward)
-    latest.other = within_reach(memory.scale[0], memory.noise[0].sd, rounds, other)
-    latest.u = choice.features[0]
+def restart(policy: "StateLibrary", memory: Memory) -> None:
+    """Let the library and the lag model begin again, with the present range and noise."""
+    core, scale, library = memory.core[0], memory.standard.scale[0], memory.library
+    scale.noise_at_start = memory.standard.noise[0].sd
+    set_gaussians(memory.standard, policy.groups)
+    # Rewards may come in any order: the first state has been there from the first round, unless older ones are forgotten
+    begin(policy, library, scale.centre, library.core[0].front if core.rounds > constants.HISTORY else 0)
+    memory.regimes.core[0].shown = 0
+    lag.reset(memory.lag, scale)
+
+
+@kernel
+def learn_round(policy: "StateLibrary", memory: Memory, i: int) -> None:
+    """Let the particles and the lag model learn the i-th round."""
+    library, standard, seen = memory.library, memory.standard, memory.history.rounds[(i - 1) % constants.HISTORY]
+    outcome = outcome_of(memory.history, memory.covariates, i, policy.groups)
+    library.core[0].now = seen.number
+    step(policy, library, standard.deviation, emission_of(policy, standard), outcome, seen.u)
+    seen.state = id_at(library, seen.number)
+    if policy.levels > 0:
+        lag.learn(memory.lag, outcome, standard.noise[0].sd)
+
+
+@kernel
+def take_turns(asked: int, choice: Choice) -> int:
+    """Return the available arm whose turn it is, as long as nothing is known, not even the scale of rewards."""
+    number = available(choice)
+    choice.tags[PROBE_REASON] = UNTRIED if number > 1 else 0
+    for arm in range(len(choice.arm_scores)):
+        choice.arm_scores[arm].value = choice.arm_scores[arm].index = choice.arm_scores[arm].std_error = np.nan
+    return nth_available(choice, (asked - 1) % number)
+
+
+@kernel
+def compare(policy: "StateLibrary", memory: Memory, values: int, choice: Choice) -> tuple[int, int]:
+    """Score all arms and return those to play: the one with the highest index and the one with the highest value, corrected.
+
+    The values by the library alone, without the effects of features, are written into the choice's features from `values` on.
+    """
+    core, library, standard, effects = memory.core[0], memory.library, memory.standard, memory.covariates.effects
+    slot = library.core[0].best
+    best = library.particles[slot]
+    stay = staying(policy, best)
+    changed = hazard(policy, best, library.ended[slot], library.core[0].front, core.asked)
+    expect(memory, 1.0 - changed, policy.optimism, choice)
+    for arm in range(policy.arms):
+        choice.features[values + arm] = choice.arm_scores[arm].value - effects[arm]
+    preferred = highest_value(choice)
+    hopeful = highest(choice)
+    if library.core[0].live > 1:
+        add_tests(memory, stay, policy.testing, preferred, choice)
+    if memory.lag.core[0].blend < 1.0 and core.asked == core.told + 1:
+        lag.blend_in(memory.lag, effects, choice)
+        preferred = highest_value(choice)
+    pick, greedy, usual = highest(choice), preferred, preferred
+    if policy.trust:
+        usual = trust.usual_arm(memory.trust.plays, choice)
+        pick, greedy = trust.correct(memory.trust, core.asked, standard, pick, preferred, usual)
+    if pick != greedy:
+        choice.tags[PROBE_REASON] = UNTRIED if pick == hopeful else RIVAL
+    stale = staleness.stalest(memory.staleness, choice, core.rounds, policy.max_idle_rounds, best.known == 1)
+    if stale >= 0:
+        pick = stale
+        choice.tags[PROBE_REASON] = STALENESS
+    if policy.trust:
+        trust.claim(memory.trust, core.asked, choice, pick, preferred, usual, greedy != preferred)
+    return pick, greedy
 
 
 class StateLibrary(PlainPolicy):
@@ -88,9 +116,9 @@ class StateLibrary(PlainPolicy):
 
     With several groups the first plays the arm with the highest index and the others the arm with the highest expected reward.
 
-    Only available arms are compared, worth a test or tried once more, and `patience` counts them. Until the scale of rewards is known the
-    available arms take turns by the number of rounds chosen. It is known after as many rounds as arms are available, two at least, and
-    once two rewards differ. A new arm is untried in every remembered state.
+    Only available arms are compared, worth a test or tried once more, and `max_idle_rounds` counts them. Until the scale of rewards is
+    known the available arms take turns by the number of rounds chosen. It is known after as many rounds as arms are available, two at
+    least, and once two rewards differ. A new arm is untried in every remembered state.
 
     Parameters
     ----------
@@ -128,8 +156,10 @@ class StateLibrary(PlainPolicy):
         Prior odds that changes follow counted transitions rather than how often states occur; 0 to learn no transitions.
     levels : int
         Levels of lagged rewards per arm; 0 for no lag model.
-    patience : int
-        Rounds, per arm, for which an arm may go unplayed before it is tried once more.
+    trust : bool
+        Whether the arm played most is played instead where the library's preferences for others prove untrue.
+    max_idle_rounds : int
+        Rounds, per arm, for which an arm may go unplayed before it is tried once more; 0 for any number.
 
     Examples
     --------
@@ -159,15 +189,18 @@ class StateLibrary(PlainPolicy):
     change_prior: Annotated[float, Above(0)] = 0.5
     structure: Annotated[float, AtLeast(0)] = 0.05
     levels: Annotated[int, AtLeast(0), Untuned()] = 32
-    patience: Annotated[int, AtLeast(1)] = 150
+    trust: Annotated[bool, Untuned()] = True
+    max_idle_rounds: Annotated[int, AtLeast(0)] = 150
 
     def check(self) -> None:
         """Refuse a range the wrong way round, and libraries that no memory holds."""
         if self.high < self.low:
             raise InvalidValueError("StateLibrary", "high", self.high, f"at least low, which is {self.low:g}")
         for name, size in (("noise", self.noise), ("high - low", self.high - self.low)):
-            if size != 0.0 and not NARROW <= size <= WIDE:
-                raise InvalidValueError("StateLibrary", name, size, f"0, or from {NARROW:g} to {WIDE:g}")
+            if size != 0.0 and not constants.NARROW <= size <= constants.WIDE:
+                raise InvalidValueError(
+                    "StateLibrary", name, size, f"0, or from {constants.NARROW:g} to {constants.WIDE:g}"
+                )
         cells = self.particles * self.states * (self.states + self.arms) + self.arms * self.arms * self.levels
         if cells > 50_000_000:
             raise InvalidValueError(
@@ -182,179 +215,83 @@ class StateLibrary(PlainPolicy):
     @property
     def scratch(self) -> tuple[str, ...]:
         """Fields of the memory that are written in every round before they are read."""
-        return ("effects", "branches", "heavy", "first_branch", "shared")
+        return SCRATCH
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        n, m, k, d, levels = self.particles, self.states, self.arms, self.covariates, self.levels
-        room = n * (m + 2)
-        made = Memory(
-            core=np.zeros(1, Core),
-            scale=np.zeros(1, Scale),
-            noise=np.zeros(2, Noise),
-            particles=np.zeros(n, Particle),
-            states=np.zeros((n, m), State),
-            means=np.zeros((n, m, k), Mean),
-            moves=np.zeros((n, m, m), np.int32),
-            slots=np.zeros(n, np.int64),
-            regimes=np.zeros(m, Regime),
-            regime_means=np.zeros((m, k), Mean),
-            visits=np.zeros((n, VISITS), Visit),
-            ended=np.zeros((n, AGES), np.int32),
-            played=np.zeros(k, np.int64),
-            plays=np.zeros(k, np.int64),
-            claims=np.zeros(WAITING, Claim),
-            trust=np.zeros(3, Trust),
-            budget=np.zeros(1, Budget),
-            pending=np.zeros(k, np.int64),
-            waiting=np.zeros((WAITING, 2), np.int64),
-            gaussians=np.zeros((3, CAP + 1), Gaussian),
-            deviation=np.zeros(CAP + 1),
-            lag=np.zeros(1, Lag),
-            levels=np.zeros(k, np.int64),
-            lag_arms=np.zeros(k, Mean),
-            lag_levels=np.zeros((k, levels), Mean),
-            lag_next=np.zeros((k, levels, k), Mean),
-            history=np.zeros(HISTORY, Observation),
-            features=np.zeros(d, Feature),
-            slopes=np.zeros((k, d)),
-            told_slopes=np.zeros((k, d)),
-            moments=np.zeros((k, d, d)),
-            products=np.zeros((k, d)),
-            inverse=np.zeros((k, d, d)),
-            regressed=np.zeros(k),
-            cells=np.zeros((m, k), Cell),
-            cell_features=np.zeros((m, k, d)),
-            history_features=np.zeros((HISTORY, d)),
-            last_features=np.zeros((2, d)),
-            effects=np.zeros(k),
-            branches=np.zeros(room, Branch),
-            heavy=np.zeros(room),
-            first_branch=np.zeros(n, np.int64),
-            shared=np.zeros((m, m), np.int64),
-        )
-        for j in range(d):
-            made.features[j].prior = SLOPES
         ranged = self.high > self.low
-        start_noise(made.noise[0], self.noise if ranged else 0.0, self.high - self.low)
-        start_noise(made.noise[1], 1.0, 0.0)
+        memory: Memory = empty(Memory, {**self._asdict(), "branches": self.particles * (self.states + 2)})
+        memory.covariates.features["prior"] = constants.SLOPE_VARIANCE
+        start_noise(memory.standard.noise[0], self.noise if ranged else 0.0, self.high - self.low)
+        start_noise(memory.standard.noise[1], 1.0, 0.0)
         if ranged:
-            set_range(made.scale[0], self.low, self.high)
-            begin(self, made)
-            lag.reset(self, made)
-        return made
+            set_range(memory.standard.scale[0], self.low, self.high)
+            restart(self, memory)
+        return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Play the arm with the highest index; all groups but the first play the arm with the highest value."""
-        core = memory.core[0]
-        choice.features[0] = uniform(random)
+        core, covariates = memory.core[0], memory.covariates
         core.asked += 1
+        choice.features[0] = uniform(random)
         choice.features[1] = core.asked
         values = FEATURES + self.covariates
         for j in range(self.covariates):
-            choice.features[FEATURES + j] = bounded(memory.features[j], context[j])
+            choice.features[FEATURES + j] = bounded(covariates.features[j], context[j])
         for arm in range(self.arms):
-            memory.effects[arm] = effect(self, memory.slopes[arm], memory.features, choice.features, FEATURES)
+            covariates.effects[arm] = effect(covariates, arm, choice.features[FEATURES:])
+            choice.features[values + arm] = np.nan
         choice.tags[PROBE_REASON] = 0
-        if memory.noise[0].sd == 0.0:  # nothing is known, not even the scale: every arm in turn
-            greedy = pick = nth_available(choice, (core.asked - 1) % available(choice))
-            choice.tags[PROBE_REASON] = UNTRIED if available(choice) > 1 else 0
-            for arm in range(self.arms):
-                choice.features[values + arm] = np.nan
-                choice.arm_scores[arm].value = choice.arm_scores[arm].index = choice.arm_scores[arm].std_error = np.nan
+        if memory.standard.noise[0].sd == 0.0:
+            pick = greedy = take_turns(core.asked, choice)
         else:
-            stay = staying(self, memory.particles[core.best])
-            expect(self, memory, 1.0 - hazard(self, memory, core.best, core.asked), choice)
-            for arm in range(self.arms):
-                choice.features[values + arm] = choice.arm_scores[arm].value - memory.effects[arm]
-            greedy = highest_value(choice)
-            hopeful = highest(choice)
-            if core.live > 1:
-                add_tests(self, memory, stay, greedy, choice)
-            if memory.lag[0].blend < 1.0 and core.asked == core.told + 1:
-                blend_lag(self, memory, choice)
-                greedy = highest_value(choice)
-            pick = highest(choice)
-            preferred, usual = greedy, usual_arm(self, memory.plays, choice)
-            doubted = preferred != usual and not trusted(memory)
-            if doubted:
-                pick = greedy = usual
-            elif pick != greedy and restrained(memory):
-                pick = greedy
-            if pick != greedy:
-                choice.tags[PROBE_REASON] = UNTRIED if pick == hopeful else RIVAL
-            stale = stalest(self, memory, choice)
-            if stale >= 0:
-                core.forced = core.rounds
-                pick = stale
-                choice.tags[PROBE_REASON] = STALENESS
-            claim(memory, choice, pick, preferred, usual, doubted)
+            pick, greedy = compare(self, memory, values, choice)
         choice.arms[0] = pick
         for group in range(1, self.groups):
             choice.arms[group] = greedy
-        memory.plays[pick] += 1
-        await_rewards(self, memory, choice)
+        memory.trust.plays[pick] += 1
+        await_rewards(memory.history, core, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Learn noise and range, weigh the lag model, and advance all particles."""
-        core = memory.core[0]
-        core.rounds += 1
+        """Learn noise and range, weigh the lag model, and advance all particles; begin again if noise, range or slopes prove wrong."""
+        core, history, standard, covariates = memory.core[0], memory.history, memory.standard, memory.covariates
         number = int(choice.features[1])
         in_turn = number == core.asked == core.told + 1
-        receive(self, memory, number)
-        check(
-            memory.claims,
-            memory.trust,
-            number,
-            within_reach(memory.scale[0], memory.noise[0].sd, core.rounds, rewards[0]),
-        )
-        count_values(memory.scale[0], rewards[0])
-        due = count_difference(self, memory, choice, rewards)
-        remember(self, memory, choice, rewards)
-        start = core.rounds
-        latest = memory.history[(start - 1) % HISTORY]
-        by_library = choice.features[FEATURES + self.covariates + latest.first]
-        see(self, memory.features, choice.features, FEATURES)
-        reward, other = latest.reward, latest.other
-        reward -= effect(self, memory.slopes[latest.first], memory.features, choice.features, FEATURES)
-        if latest.second >= 0:
-            other -= effect(self, memory.slopes[latest.second], memory.features, choice.features, FEATURES)
-        again = observe(self, memory, available(choice), latest.first, reward, latest.second, other, due)
-        if again or (self.covariates > 0 and memory.noise[0].sd > 0.0 and outdated(self, memory)):
-            start = max(1, start - HISTORY + 1)
-            core.front = memory.history[(start - 1) % HISTORY].number - 1
-            begin(self, memory)
-            lag.reset(self, memory)
-        elif memory.noise[0].sd == 0.0:
+        core.rounds += 1
+        receive(history, core, number, self.groups - 1)
+        trust.check(memory.trust, number, within_reach(standard, core.rounds, rewards[0]))
+        staleness.note_played(memory.staleness, choice, core.rounds)
+        count_values(standard.scale[0], rewards[0])
+        due = count_difference(self, standard, covariates, choice, rewards)
+        remember(history, standard, core.rounds, choice, rewards)
+        count_features(covariates.features, choice.features[FEATURES:])
+        outcome = outcome_of(history, covariates, core.rounds, self.groups)
+        by_library = choice.features[FEATURES + self.covariates + outcome.first]
+        again, absurd = observe(self, memory, available(choice), outcome, due)
+        if absurd:
+            trust.forget(memory.trust)
+        start, sd, scale = core.rounds, standard.noise[0].sd, standard.scale[0]
+        if sd == 0.0:
             return
-        elif self.levels > 0 and memory.lag[0].arm >= 0 and in_turn and not math.isnan(by_library):
-            lag.weigh(memory, latest.first, reward, by_library)
+        if again or (self.covariates > 0 and outdated(core, covariates, sd)):
+            start = max(1, core.rounds - constants.HISTORY + 1)
+            memory.library.core[0].front = history.rounds[(start - 1) % constants.HISTORY].number - 1
+            restart(self, memory)
+        elif self.levels > 0 and memory.lag.core[0].arm >= 0 and in_turn and not math.isnan(by_library):
+            lag.weigh(memory.lag, scale.high - scale.low, outcome.first, outcome.reward, by_library)
         for i in range(start, core.rounds + 1):
-            seen = memory.history[(i - 1) % HISTORY]
-            core.now = seen.number
-            x = memory.history_features[(i - 1) % HISTORY]
-            first, second, other = seen.first, seen.second, seen.other
-            reward = seen.reward - effect(self, memory.slopes[first], memory.features, x, 0)
-            if second >= 0:
-                other -= effect(self, memory.slopes[second], memory.features, x, 0)
-            advance(self, memory, first, reward, second, other, seen.u)
-            seen.state = id_at(memory, seen.number)
-            if self.levels > 0:
-                lag.learn(memory, first, reward)
-                if second >= 0:
-                    lag.learn(memory, second, other)
-                    first, reward = second, other
-                lag.move(self, memory, first, reward)
-        show(self, memory)
+            learn_round(self, memory, i)
+        show(memory.library, memory.regimes, standard.deviation, history.rounds, core.rounds)
         if self.covariates > 0:
-            learn_slopes(self, memory)
+            learn_slopes(memory)
 
     def grow(self, memory: Memory) -> Memory:
         """Return the memory with one arm more, of which nothing is known in any state."""
-        made: Memory = corner(self._replace(arms=self.arms + 1).init(), memory)
-        for rows in (made.means[:, :, -1:], made.lag_arms[-1:]):
-            rows["average"] = memory.scale[0].centre
-        return made
+        larger = self.larger().init()
+        corner(parts(larger).values(), parts(memory).values())
+        for rows in (larger.library.means[:, :, -1:], larger.lag.arms[-1:]):
+            rows["average"] = memory.standard.scale[0].centre
+        return larger
 
     def belief(self, memory: Memory) -> Belief:
         """Return what the policy believes, in a form to read.

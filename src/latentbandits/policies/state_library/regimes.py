@@ -9,159 +9,144 @@ a regime is where it was in time: a state gets the number that was shown for mos
 """
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.late import state_at
-from latentbandits.policies.state_library.memory import HISTORY, Memory
-from latentbandits.protocols import Record
-
-if TYPE_CHECKING:
-    from latentbandits.policies.state_library.policy import StateLibrary
-
-_FAR = 9.0  # squared standard errors by which means of one regime may differ
+from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library.library import state_at
+from latentbandits.policies.state_library.memory import Library, Regimes
 
 
 @kernel
 def has(states: np.ndarray, known: int, number: int) -> bool:
     """Return whether a regime is in a library with so many states."""
-    found = False
+    is_there = False
     for k in range(known):
-        found = found or states[k].number == number
-    return found
+        is_there = is_there or states[k].number == number
+    return is_there
 
 
 @kernel
-def apart(policy: "StateLibrary", memory: Memory, k: int, row: int) -> float:
-    """Return how far a state of the heaviest particle is from a regime, on the arm that differs most; infinity if no arm was tried in both.
+def apart(means: np.ndarray, others: np.ndarray, deviation: np.ndarray) -> float:
+    """Return how far the means of a state are from those of a regime, on the arm that differs most; infinity if no arm was tried in both.
 
     (mean - mean')^2 / (deviation[n]^2 + deviation[n']^2)
     """
     most, shared = 0.0, False
-    for arm in range(policy.arms):
-        mine, theirs = memory.means[memory.core[0].best, k, arm], memory.regime_means[row, arm]
+    for arm in range(len(means)):
+        mine, theirs = means[arm], others[arm]
         if mine.count > 0 and theirs.count > 0:
             shared = True
             far = mine.average - theirs.average
-            one, other = memory.deviation[mine.count], memory.deviation[theirs.count]
-            most = max(most, far * far / (one * one + other * other))
+            own, other = deviation[mine.count], deviation[theirs.count]
+            most = max(most, far * far / (own * own + other * other))
     return most if shared else math.inf
 
 
 @kernel
-def by_means(policy: "StateLibrary", memory: Memory, k: int) -> int:
+def number_by_means(library: Library, regimes: Regimes, deviation: np.ndarray, k: int) -> int:
     """Return the number of a regime that has the means of a state of the heaviest particle and is not in its library, or the next one."""
-    core = memory.core[0]
-    found, least = 0, _FAR
-    for row in range(policy.states):
-        number = memory.regimes[row].number
-        if number > 0 and not has(memory.states[core.best], memory.particles[core.best].known, number):
-            far = apart(policy, memory, k, row)
+    best = library.core[0].best
+    closest, least = 0, constants.SAME_REGIME
+    for row in range(len(regimes.known)):
+        number = regimes.known[row].number
+        if number > 0 and not has(library.states[best], library.particles[best].known, number):
+            far = apart(library.means[best, k], regimes.means[row], deviation)
             if far < least:
-                found, least = number, far
-    if found == 0:
-        core.regimes += 1
-        found = core.regimes
-    return int(found)
+                closest, least = number, far
+    if closest == 0:
+        regimes.core[0].numbered += 1
+        closest = regimes.core[0].numbered
+    return int(closest)
 
 
 @kernel
-def give(memory: Memory, k: int, number: int) -> None:
+def give(library: Library, k: int, number: int) -> None:
     """Give a state of the heaviest particle a number, and all copies of it in other libraries."""
-    core = memory.core[0]
-    known = memory.states[core.best, k].id
+    core = library.core[0]
+    state_id = library.states[core.best, k].id
     for i in range(core.live):
-        slot = memory.slots[i]
-        states, held = memory.states[slot], memory.particles[slot].known
+        slot = library.slots[i]
+        states, held = library.states[slot], library.particles[slot].known
         for other in range(held):
-            if states[other].id == known and states[other].number == 0 and not has(states, held, number):
+            if states[other].id == state_id and states[other].number == 0 and not has(states, held, number):
                 states[other].number = number
 
 
 @kernel
-def id_at(memory: Memory, now: int) -> int:
-    """Return the id of the state that the heaviest particle believes in for a round; 0 if it has forgotten."""
-    best = memory.core[0].best
-    k = state_at(memory, best, now)
-    return int(memory.states[best, k].id) if k >= 0 else 0
-
-
-@kernel
-def count_shared(policy: "StateLibrary", memory: Memory) -> None:
-    """Count, for each state of the heaviest particle and each regime, the rounds that the one now holds and the other was shown for."""
-    core = memory.core[0]
-    known = memory.particles[core.best].known
+def count_shared(states: np.ndarray, known: int, regimes: Regimes, history: np.ndarray, rounds: int) -> None:
+    """Count, for each state of a library and each regime, the rounds that the one now holds and the other was shown for."""
     for k in range(known):
-        for row in range(policy.states):
-            memory.shared[k, row] = 0
-    for i in range(min(core.rounds, HISTORY)):
-        seen = memory.history[i]
+        for row in range(len(regimes.known)):
+            regimes.shared[k, row] = 0
+    for i in range(min(rounds, constants.HISTORY)):
+        seen = history[i]
         for k in range(known if seen.regime > 0 else 0):
-            if memory.states[core.best, k].id == seen.state:
-                for row in range(policy.states):
-                    if memory.regimes[row].number == seen.regime:
-                        memory.shared[k, row] += 1
+            if states[k].id == seen.state:
+                for row in range(len(regimes.known)):
+                    if regimes.known[row].number == seen.regime:
+                        regimes.shared[k, row] += 1
 
 
 @kernel
-def number_by_time(policy: "StateLibrary", memory: Memory) -> None:
+def number_by_time(library: Library, regimes: Regimes, history: np.ndarray, rounds: int) -> None:
     """Give the states with which the past was learned again the numbers that were shown for their rounds, the most rounds first."""
-    count_shared(policy, memory)
-    core = memory.core[0]
-    states, known = memory.states[core.best], memory.particles[core.best].known
+    best = library.core[0].best
+    states, known = library.states[best], library.particles[best].known
+    count_shared(states, known, regimes, history, rounds)
     for _ in range(known):
         most, state, regime = 0, 0, 0
         for k in range(known):
-            for row in range(policy.states):
-                free = states[k].number == 0 and memory.shared[k, row] > most
-                if free and not has(states, known, memory.regimes[row].number):
-                    most, state, regime = memory.shared[k, row], k, row
+            for row in range(len(regimes.known)):
+                free = states[k].number == 0 and regimes.shared[k, row] > most
+                if free and not has(states, known, regimes.known[row].number):
+                    most, state, regime = regimes.shared[k, row], k, row
         if most == 0:
             return
-        give(memory, state, memory.regimes[regime].number)
-        note_means(policy, memory, state, regime)
+        give(library, state, regimes.known[regime].number)
+        note_means(regimes, regime, library.means[best, state])
 
 
 @kernel
-def row_of(core: Record, regimes: np.ndarray, number: int) -> int:
+def row_of(regimes: Regimes, number: int) -> int:
     """Return the row of a regime: its own, or else that of the regime which has not been shown for longest."""
-    if regimes[core.row].number != number:
+    core, known = regimes.core[0], regimes.known
+    if known[core.row].number != number:
         core.row = 0
-        for row in range(len(regimes)):
-            if regimes[row].number == number:
+        for row in range(len(known)):
+            if known[row].number == number:
                 core.row = row
                 break
-            if regimes[row].seen < regimes[core.row].seen:
+            if known[row].seen < known[core.row].seen:
                 core.row = row
     return int(core.row)
 
 
 @kernel
-def note_means(policy: "StateLibrary", memory: Memory, k: int, row: int) -> None:
-    """Note the means of a state of the heaviest particle as those of its regime."""
-    for arm in range(policy.arms):
-        memory.regime_means[row, arm] = memory.means[memory.core[0].best, k, arm]
+def note_means(regimes: Regimes, row: int, means: np.ndarray) -> None:
+    """Note the means of a state as those of its regime."""
+    for arm in range(len(means)):
+        regimes.means[row, arm] = means[arm]
 
 
 @kernel
-def show(policy: "StateLibrary", memory: Memory) -> None:
+def show(library: Library, regimes: Regimes, deviation: np.ndarray, history: np.ndarray, rounds: int) -> None:
     """Give the states of the heaviest particle numbers, if they have none yet; note the means of the present one and the round's number."""
-    core = memory.core[0]
-    best, states = memory.particles[core.best], memory.states[core.best]
+    slot, core = library.core[0].best, regimes.core[0]
+    best, states = library.particles[slot], library.states[slot]
     if core.shown != best.lineage:
         if core.shown == 0:
-            number_by_time(policy, memory)
+            number_by_time(library, regimes, history, rounds)
         core.shown = best.lineage
         for k in range(best.known):
             if states[k].number == 0:
-                give(memory, k, by_means(policy, memory, k))
+                give(library, k, number_by_means(library, regimes, deviation, k))
     number = states[best.here].number
-    row = row_of(core, memory.regimes, number)
-    memory.regimes[row].number = number
-    memory.regimes[row].seen = core.rounds
-    note_means(policy, memory, best.here, row)
-    latest = memory.history[(core.rounds - 1) % HISTORY]
-    then = state_at(memory, core.best, latest.number)
+    row = row_of(regimes, number)
+    regimes.known[row].number = number
+    regimes.known[row].seen = rounds
+    note_means(regimes, row, library.means[slot, best.here])
+    latest = history[(rounds - 1) % constants.HISTORY]
+    then = state_at(library, slot, latest.number)
     latest.regime = states[then].number if then >= 0 else 0
