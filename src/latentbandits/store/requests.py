@@ -82,12 +82,20 @@ Request = Decide | Reward | Censor | Expire | Change | Create
 
 
 class Ticket:
-    """Requests of one transaction, or a look at the ledger between two; `answer` is there once it is `done`."""
+    """Requests of one transaction, or a look at the ledger between two; `answer` is there once it is `done`.
 
-    __slots__ = ("answer", "done", "look", "requests")
+    Whoever takes it from the queue answers it, and then calls `deliver` with all tickets of a group that have this function.
+    """
 
-    def __init__(self, wanted: Sequence["Request"], look: Callable[[Any], object] | None = None) -> None:
-        self.requests, self.look, self.done = wanted, look, False
+    __slots__ = ("answer", "deliver", "done", "look", "requests")
+
+    def __init__(
+        self,
+        wanted: Sequence["Request"],
+        look: Callable[[Any], object] | None = None,
+        deliver: Callable[[list["Ticket"]], None] | None = None,
+    ) -> None:
+        self.requests, self.look, self.deliver, self.done = wanted, look, deliver, False
         self.answer: Any = None
 
 

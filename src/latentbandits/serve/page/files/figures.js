@@ -2,7 +2,7 @@
 
 import { chart, entry, hour, line, none, scale, stacked } from "./charts.js";
 import { $, brief, count, lasting, number, percent, s, say, share, table, tabled } from "./dom.js";
-import { armColour, believed, columns, MINUTE, regimeColour, regimeName, span, state, total, visits } from "./state.js";
+import { believed, columns, MINUTE, regimeColour, regimeName, span, state, total, visits } from "./state.js";
 
 const NEW = "none of these";
 const SHOWN = 8; // regimes, or arms, with a colour of their own
