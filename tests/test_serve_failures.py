@@ -89,7 +89,7 @@ def test_a_connection_that_drops_after_the_commit_is_answered_again(web: Web) ->
     web.runner.run(dropped())
     (event,) = [one for one in web.storage.events(1) if one.kind == "decide"]
     again = web.decide({"subject": "u"}, key="visit-9")
-    assert again["id"] == event.key
+    assert again["id"] == event.decision
 
 
 def test_whoever_hangs_up_while_waiting_harms_nobody(web: Web) -> None:
@@ -125,7 +125,7 @@ def test_whoever_answers_a_ticket_delivers_it(web: Web) -> None:
 
     made, (other,) = web.runner.run(both())
     assert isinstance(other, Decision)
-    assert {made.id, other.id} == {event.key for event in web.storage.events(1) if event.kind == "decide"}
+    assert {made.id, other.id} == {event.decision for event in web.storage.events(1) if event.kind == "decide"}
     assert writer.waiting == 0
 
 
@@ -242,6 +242,6 @@ def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
     assert out.startswith("page:")
     assert ADMIN not in out + err
     events = Reader(tmp_path / "k.db").events(1)
-    assert [event.key for event in events if event.kind == "decide"] == made
+    assert [event.decision for event in events if event.kind == "decide"] == made
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{server.url}/health")

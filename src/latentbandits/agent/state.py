@@ -173,7 +173,7 @@ class State:
         return decision
 
     def _decide_again(self, event: Event) -> Decision:
-        payload, player, key = event.payload, self.player, event.key
+        payload, player, key = event.payload, self.player, event.decision
         if not is_id(key) or key <= self.newest:
             raise InvalidValueError("log", "decision", key, f"an id above {self.newest!r}, the newest so far")
         plain = not self.covariates and "context" not in payload
@@ -190,9 +190,9 @@ class State:
         return decision
 
     def _end_again(self, event: Event) -> None:
-        key = str(event.key)
+        key = str(event.decision)
         if key not in self.open:
-            raise InvalidValueError("log", "decision", event.key, "an open one")
+            raise InvalidValueError("log", "decision", event.decision, "an open one")
         payload = event.payload if event.kind == "censor" else Payload()
         rewards = None if event.kind == "censor" else received(event.rewards, self.player.policy.groups)
         self.end(event.kind, key, event.at_us, rewards)
@@ -223,7 +223,7 @@ class State:
         """Return a decision as it was answered."""
         probe_reasons = tuple(event.payload.get("probe_reasons", ()))
         return Decision(
-            str(event.key), self.player.called(event.arms), probe_reasons, event.probabilities, str(event.decided_by)
+            str(event.decision), self.player.called(event.arms), probe_reasons, event.probabilities, str(event.decided_by)
         )
 
 

@@ -97,7 +97,7 @@ class Experiment:
 
     def _happen(self, event: Event) -> None:
         """Let an event happen that needs nothing but itself, and keep it for the store."""
-        self._minutes.add(event, self.state.open.get(event.key or ""))
+        self._minutes.add(event, self.state.open.get(event.decision or ""))
         self.state.apply(event)
         self.pending.append(event)
 
@@ -136,7 +136,7 @@ class Experiment:
         self._ended[key] = event
 
     def _decide(self, request: requests.Decide, now_us: int) -> Decision:
-        if request.key is not None:
+        if request.idempotency_key is not None:
             repeated = self._repeat(request)
             if repeated is not None:
                 return repeated
@@ -162,13 +162,13 @@ class Experiment:
         event = _tuple(Event, row)
         self._minutes.count(event, waiting)
         self.pending.append(event)
-        if request.key is not None:
-            self._answered[request.key] = (decision, Answered(request.key, request.digest(), seq, at_us))
+        if request.idempotency_key is not None:
+            self._answered[request.idempotency_key] = (decision, Answered(request.idempotency_key, request.digest(), seq, at_us))
         return decision
 
     def _repeat(self, request: requests.Decide) -> Decision | None:
         """Return the decision that a key stands for, None if it is new; refuse it if it stands for another request."""
-        key = request.key
+        key = request.idempotency_key
         if not isinstance(key, str) or not key or not requests.fits(key):
             raise InvalidValueError(
                 "experiment", "key", key, f"a text of 1 to {requests.LONGEST_KEY} characters that UTF-8 can hold"
@@ -271,7 +271,7 @@ class Experiment:
         story: list[Event] = []
         if is_id(key):
             story = self._reads.story(self.row.id, key)
-            story += [event for event in self.pending if event.kind == "decide" and event.key == key]
+            story += [event for event in self.pending if event.kind == "decide" and event.decision == key]
             story += [self._ended[name] for name in (key, f"late {key}") if name in self._ended]
         if not story:
             raise NotFoundError("experiment", "decision", key, f"the id of a decision of {self.name}")

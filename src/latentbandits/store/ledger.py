@@ -75,10 +75,10 @@ class Ledger:
     >>> spec = Spec.of("ucb1", arms=["red", "blue"])
     >>> ledger.call(Create("offers", spec))
     2
-    >>> first, second = ledger.run([Decide("offers", key="visit-1"), Decide("offers", subject="visitor-2")])
+    >>> first, second = ledger.run([Decide("offers", idempotency_key="visit-1"), Decide("offers", subject="visitor-2")])
     >>> first.arm
     'red'
-    >>> ledger.call(Decide("offers", key="visit-1")) == first
+    >>> ledger.call(Decide("offers", idempotency_key="visit-1")) == first
     True
     >>> ledger.run([Reward("offers", first.id, 0.5), Reward("offers", first.id, 0.5)])
     ['accepted', 'duplicate']
@@ -160,7 +160,7 @@ class Ledger:
         touched: dict[str, Experiment] = {}
         failed: dict[str, Exception] = {}
         held = self._held
-        self.storage.expect([(held[name].row.id, key) for name, key in requests.keys(wanted) if name in held])
+        self.storage.expect([(held[name].row.id, key) for name, key in requests.idempotency_keys(wanted) if name in held])
         try:
             answers = [self._answer(request, now, touched, failed) for request in wanted]
             spent = time.perf_counter() - began
