@@ -160,7 +160,9 @@ class Ledger:
         touched: dict[str, Experiment] = {}
         failed: dict[str, Exception] = {}
         held = self._held
-        self.storage.expect([(held[name].row.id, key) for name, key in requests.idempotency_keys(wanted) if name in held])
+        self.storage.expect(
+            [(held[name].row.id, key) for name, key in requests.idempotency_keys(wanted) if name in held]
+        )
         try:
             answers = [self._answer(request, now, touched, failed) for request in wanted]
             spent = time.perf_counter() - began

@@ -26,7 +26,9 @@ LEASE = 5.0  # seconds
 _PREPARING = 7_206_112_915  # the number of an advisory lock: one process makes tables at a time
 _KINDS = {
     **dict.fromkeys((*Event._fields, *Answered._fields, *Minute._fields, *Believed._fields), "bigint[]"),
-    **dict.fromkeys(("kind", "decision", "idempotency_key", "subject", "decided_by", "actor", "body", "digest"), "text[]"),
+    **dict.fromkeys(
+        ("kind", "decision", "idempotency_key", "subject", "decided_by", "actor", "body", "digest"), "text[]"
+    ),
     **dict.fromkeys(("probability", "value", "total", "squares"), "double precision[]"),
     "scores": "bytea[]",
 }
