@@ -31,7 +31,9 @@ def resident() -> int:
 
 def fill(ledger: Ledger, name: str) -> None:
     for begun in range(0, PAIRS, GROUP):
-        made = ledger.run([Decide(name, subject=f"visitor-{n}", key=f"visit-{n}") for n in range(begun, begun + GROUP)])
+        made = ledger.run(
+            [Decide(name, subject=f"visitor-{n}", idempotency_key=f"visit-{n}") for n in range(begun, begun + GROUP)]
+        )
         rewards = [0.3 + 0.4 * ((begun // 2000 + n) % ARMS == 0) for n in range(GROUP)]
         ledger.run([Reward(name, one.id, value) for one, value in zip(made, rewards, strict=True)])
 

@@ -287,7 +287,7 @@ class StoreChecks:
         ledger.call(Create("e", Spec.of("exp3", arms=["a", "b"], floor=0.1, holdback=0.1), "live"))
         made = []
         for n in range(30):
-            made.append(ledger.call(Decide("e", key=f"{n}")))
+            made.append(ledger.call(Decide("e", idempotency_key=f"{n}")))
             if n % 3:
                 ledger.run([Reward("e", made[-1].id, n / 30), Change("e", "add", {"arm": f"arm{n}"})])
             if n == 20:
@@ -296,7 +296,7 @@ class StoreChecks:
         self._again()
         ledger = Ledger(self.storage, compiled=False)
         assert ledger.digest("e") == live
-        assert ledger.call(Decide("e", key="7")) == made[7]
+        assert ledger.call(Decide("e", idempotency_key="7")) == made[7]
         verdict = verify(self.storage, "e")
         assert (verdict.label, verdict.digest, verdict.snapshots) == ("identical", live, 1)
 

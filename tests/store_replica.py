@@ -12,7 +12,7 @@ def main(address: str, lease: float) -> None:
     while True:
         number += 1
         try:
-            made = ledger.call(Decide("e", key=f"stale-{number}", actor="stale"))
+            made = ledger.call(Decide("e", idempotency_key=f"stale-{number}", actor="stale"))
             said = f"made {made.id}"
         except FencedError:
             said = "fenced"

@@ -88,7 +88,7 @@ def assert_kept(store: str, made: dict[str, tuple[str, str]], told: dict[str, fl
     for known, arm in made.values():  # mutation: synchronous=OFF passes here, answering before COMMIT does not
         assert reader.story(1, known)[0].arm == ("a", "b", "c").index(arm)
     events = reader.events(1, 0, 1_000_000)
-    rewards = {event.key: event.value for event in events if event.kind == "reward"}
+    rewards = {event.decision: event.value for event in events if event.kind == "reward"}
     assert told.items() <= rewards.items()
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     with lb.open_agent(store, "e", compiled=False) as agent:

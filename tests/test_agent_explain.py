@@ -10,6 +10,19 @@ import latentbandits as lb
 from tests.fixtures import policies
 
 
+def test_an_arm_without_rewards_goes_first_or_last_in_memory_and_in_a_store(tmp_path: Path) -> None:
+    """Arms that were asked for go by when that was; mutation: such an index is shown as the number that only orders them."""
+    agent = lb.Agent("br-mab", arms=3)
+    with lb.open_agent(tmp_path / "decisions.db", "e", "br-mab", arms=3, compiled=False) as stored:
+        for each in (agent, stored):
+            rewarded = each.ask(available=[0])
+            for arm in (1, 1, 2):
+                each.ask(available=[arm])
+            each.tell(rewarded, 0.5)
+            indices = [option.index for option in each.explain(each.ask()).options]
+            assert indices == [0.5, -math.inf, -math.inf]
+
+
 def test_an_explanation_is_what_the_policy_compared() -> None:
     agent = lb.Agent(lb.policies.UCB1(arms=3), arms=["a", "b", "c"])
     rewards = {"a": 0.9, "b": 0.2, "c": 0.4}

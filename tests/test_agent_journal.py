@@ -132,7 +132,7 @@ def test_a_decision_that_is_dropped_is_in_the_journal_and_counted_by_the_twin() 
     journal: list[Event] = []
     agent, twin = lb.Agent("exp3", max_open=2, journal=journal.append), lb.Agent("exp3", max_open=2)
     first, _, _ = (agent.ask() for _ in range(3))
-    assert [(event.kind, event.key) for event in journal][2] == ("censor", first.id)
+    assert [(event.kind, event.decision) for event in journal][2] == ("censor", first.id)
     for event in journal:
         twin.apply(event)
     assert twin.stats[:6] == agent.stats[:6] == (3, 0, 0, 0, 1, 2)

@@ -46,7 +46,7 @@ class Life(RuleBasedStateMachine):
         self.playing, self.retired = ["a", "b", "c"], list[str]()
         self.open: dict[str, tuple[Any, ...]] = {}
         self.newest, self.applied = "", 0
-        self.counts = dict.fromkeys(("told", "late", "forgotten", "dropped"), 0)
+        self.counts = dict.fromkeys(("told", "overtaken", "forgotten", "dropped"), 0)
 
     def keep(self, event: Event) -> None:
         self.journal.append(json.dumps(event))
@@ -82,7 +82,7 @@ class Life(RuleBasedStateMachine):
         known = data.draw(st.sampled_from(list(self.open)))
         self.agent.tell(known, [reward] * len(self.open.pop(known)))
         self.counts["told"] += 1
-        self.counts["late"] += known != self.newest
+        self.counts["overtaken"] += known != self.newest
         with pytest.raises(lb.InvalidValueError, match="completed or forgotten"):
             self.agent.tell(known, reward)
 
@@ -143,7 +143,7 @@ class Life(RuleBasedStateMachine):
         assert set(self.agent.retired) == set(self.retired)
         assert list(self.agent.open) == list(self.open)
         stats = self.agent.stats
-        assert stats.asked == sum(self.counts.values()) - self.counts["late"] + len(self.open)
+        assert stats.asked == sum(self.counts.values()) - self.counts["overtaken"] + len(self.open)
         assert {name: getattr(stats, name) for name in self.counts} == self.counts
         assert stats.open == len(self.open)
 

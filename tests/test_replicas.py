@@ -146,7 +146,7 @@ def test_both_are_asked_at_once_for_what_nobody_holds(pair: Pair) -> None:
         reader = reader_of(pair.store)
         row = reader.experiment(name)
         assert row is not None
-        decided = [event.key for event in reader.events(row.id) if event.kind == "decide"]
+        decided = [event.decision for event in reader.events(row.id) if event.kind == "decide"]
         assert sorted(map(str, decided)) == sorted(one.json()["id"] for one in found)
         reader.close()
 
@@ -223,7 +223,7 @@ def test_kills_of_the_owner_under_load_lose_nothing(pair: Pair, number: int) -> 
     for known, arm in made.values():
         assert reader.story(row.id, known)[0].arm == ("a", "b", "c").index(arm)
     events = reader.events(row.id, 0, 1_000_000)
-    rewards = [(event.key, event.value) for event in events if event.kind == "reward"]
+    rewards = [(event.decision, event.value) for event in events if event.kind == "reward"]
     assert told.items() <= dict(rewards).items()
     assert len(rewards) == len(dict(rewards))
     groups = [event.subject for event in events if event.kind == "decide" and str(event.subject).startswith("load")]

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +15,8 @@ import httpx
 import numpy as np
 import pytest
 
-from latentbandits.store import Reader, SQLite
+from latentbandits.agent import Decision
+from latentbandits.store import Decide, Ledger, Reader, SQLite
 from tests.serve_load import work
 from tests.services import ADMIN, Process, Web
 from tests.stores import assert_kept, repeated
@@ -86,7 +89,7 @@ def test_a_connection_that_drops_after_the_commit_is_answered_again(web: Web) ->
     web.runner.run(dropped())
     (event,) = [one for one in web.storage.events(1) if one.kind == "decide"]
     again = web.decide({"subject": "u"}, key="visit-9")
-    assert again["id"] == event.key
+    assert again["id"] == event.decision
 
 
 def test_whoever_hangs_up_while_waiting_harms_nobody(web: Web) -> None:
@@ -101,6 +104,29 @@ def test_whoever_hangs_up_while_waiting_harms_nobody(web: Web) -> None:
     found = web.runner.run(hung_up())
     assert [one.status_code for one in found] == [200] * 10
     assert web.decide()["id"]
+
+
+def test_whoever_answers_a_ticket_delivers_it(web: Web) -> None:
+    """A look that calls the ledger itself also answers what has come meanwhile. Mutation: only the writer delivers, what it answered."""
+    writer, seen = web.service.writer, threading.Event()
+
+    def look(ledger: Ledger) -> Decision:
+        seen.set()
+        while not ledger.waiting:
+            time.sleep(0.001)
+        made: Decision = ledger.call(Decide("e"))
+        return made
+
+    async def both() -> tuple[Decision, list[object]]:
+        looked = writer.look(look)
+        while not seen.is_set():
+            await asyncio.sleep(0.001)
+        return await asyncio.wait_for(asyncio.gather(looked, writer.run([Decide("e")])), 10)
+
+    made, (other,) = web.runner.run(both())
+    assert isinstance(other, Decision)
+    assert {made.id, other.id} == {event.decision for event in web.storage.events(1) if event.kind == "decide"}
+    assert writer.waiting == 0
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -216,6 +242,6 @@ def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
     assert out.startswith("page:")
     assert ADMIN not in out + err
     events = Reader(tmp_path / "k.db").events(1)
-    assert [event.key for event in events if event.kind == "decide"] == made
+    assert [event.decision for event in events if event.kind == "decide"] == made
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{server.url}/health")

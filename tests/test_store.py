@@ -124,7 +124,7 @@ def test_the_store_itself_refuses_a_second_end(case: Case) -> None:
 
 
 def test_a_key_is_one_decision(case: Case) -> None:
-    wanted = Decide("e", subject="v", key="k")
+    wanted = Decide("e", subject="v", idempotency_key="k")
     first, again = case.ledger.run([wanted, wanted])
     assert again == first
     case.tell(first, 0.5)
@@ -136,7 +136,7 @@ def test_a_key_is_one_decision(case: Case) -> None:
         case.ledger.call(wanted._replace(subject="w"))
     for bad in ("", "x" * 201, "\ud800", 7):
         with pytest.raises(InvalidValueError, match="key is"):
-            case.ledger.call(Decide("e", key=bad))  # type: ignore[arg-type]
+            case.ledger.call(Decide("e", idempotency_key=bad))  # type: ignore[arg-type]
     assert case.kinds().count("decide") == 1
 
 

@@ -30,7 +30,7 @@ def fill(ledger: Ledger, clock: Clock, rounds: int) -> None:
     """Let an agent play, in a world that changes."""
     ledger.call(Create("offers", Spec.of("exp3", arms=["red", "blue"], floor=0.2), "live"))
     for n in range(0, rounds, 20):
-        made = ledger.run([Decide("offers", key=f"{n + k}") for k in range(20)])
+        made = ledger.run([Decide("offers", idempotency_key=f"{n + k}") for k in range(20)])
         clock.move(60)
         told = [(one, (k * 7 % 10) / 20) for k, one in enumerate(made)]
         best = "red" if n // 100 % 2 else "blue"

@@ -58,18 +58,18 @@ def test_a_commit_that_fails(tmp_path: Path, make: Make, when: str) -> None:
     open_id = case.ledger.state("e", lambda state: next(iter(state.open)))
     before = case.ledger.digest("e")
     storage.fails = when
-    answers = case.ledger.run([Decide("e", key="k"), Reward("e", open_id, 1.0), Decide("nobody")])
+    answers = case.ledger.run([Decide("e", idempotency_key="k"), Reward("e", open_id, 1.0), Decide("nobody")])
     assert [type(answer) for answer in answers] == [StoreUnavailableError, StoreUnavailableError, NotFoundError]
     assert "disk I/O error" in str(answers[0])
     if when == "before":
         assert case.ledger.digest("e") == before
     else:  # in doubt: it is stored, though nobody was told; the key finds it
         assert case.ledger.view("e").head > 0
-        assert case.ledger.call(Decide("e", key="k")) == case.ledger.call(Decide("e", key="k"))
+        assert case.ledger.call(Decide("e", idempotency_key="k")) == case.ledger.call(Decide("e", idempotency_key="k"))
         assert case.ledger.call(Reward("e", open_id, 1.0)) == "duplicate"
     assert case.ledger.digest("e") == case.repeated()
     made = case.kinds().count("decide")
-    case.ledger.call(Decide("e", key="k"))
+    case.ledger.call(Decide("e", idempotency_key="k"))
     assert (case.kinds().count("decide") == made) is (when == "after")
 
 
@@ -240,7 +240,7 @@ def test_threads_share_groups(case: Case) -> None:
 
     def work(number: int) -> None:
         for n in range(20):
-            made = case.ledger.call(Decide("e", key=f"{number}-{n}"))
+            made = case.ledger.call(Decide("e", idempotency_key=f"{number}-{n}"))
             case.ledger.call(Reward("e", made.id, n / 20))
             answers.append(made.id)
 

@@ -84,7 +84,7 @@ class Machine(RuleBasedStateMachine):
     @rule(subject=st.sampled_from([None, "u", "v"]), key=st.sampled_from([None, None, None, "k", "l"]))
     def decide(self, subject: str | None, key: str | None) -> None:
         self.expire()
-        answer = self.call(Decide("e", subject=subject, key=key))
+        answer = self.call(Decide("e", subject=subject, idempotency_key=key))
         if key in self.keys:
             before, known = self.keys[key]
             assert answer is ConflictError if before != subject else answer.id == known

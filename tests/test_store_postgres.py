@@ -124,7 +124,7 @@ def test_a_stale_owner_that_wakes_up_writes_nothing(tmp_path: Path) -> None:
     assert {event.actor for event in events[:first]} == {"stale"}
     assert {event.actor for event in events[first:]} == {"mine"}
     told = [line.split()[1] for line in said if line.startswith("made")]
-    assert set(told) <= {event.key for event in events[:first]}
+    assert set(told) <= {event.decision for event in events[:first]}
     assert len(told) >= 30
     assert not [line for line in said if line.startswith("failed")]
     assert verify(mine.storage, "e").label == "identical"
@@ -147,7 +147,7 @@ def test_a_database_that_is_restarted_under_load(tmp_path: Path, request: pytest
         number = 0
         while not stop.is_set():
             try:
-                answer = ledger.call(Decide("e", key=f"{name}{number}"))
+                answer = ledger.call(Decide("e", idempotency_key=f"{name}{number}"))
                 made[f"{name}{number}"] = answer.id
                 assert ledger.call(Reward("e", answer.id, 0.5)) in ("accepted", "duplicate")
                 number += 1
@@ -173,7 +173,7 @@ def test_a_database_that_is_restarted_under_load(tmp_path: Path, request: pytest
     assert failures
     assert not any("\n" in one for one in failures)
     events = ledger.storage.events(1, 0, 1_000_000)
-    decided = [str(event.key) for event in events if event.kind == "decide"]
+    decided = [str(event.decision) for event in events if event.kind == "decide"]
     assert sorted(decided) == sorted(
         made.values()
     )  # mutation: lose the key, so that what was in doubt is decided again
@@ -192,7 +192,7 @@ def test_the_same_line_opens_a_database(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(FencedError):  # another process
             other.open("offers")
     other.open("offers")  # a store that is closed gives its experiments back
-    assert other.call(Decide("offers", key="k")).id == decision.id
+    assert other.call(Decide("offers", idempotency_key="k")).id == decision.id
     monkeypatch.setattr(durable, "_PATIENCE", 0.1)
     with pytest.raises(FencedError, match="appends to experiment 1 of postgresql://postgres@/postgres"):
         lb.open_agent(store, "offers")
@@ -258,7 +258,7 @@ def test_a_group_is_asked_once_whether_it_may(tmp_path: Path) -> None:
     before = storage.asked
     answers = ledger.run([Decide("e"), Decide("e"), Decide("e")])
     assert storage.asked == before + 1
-    stored = {event.key for event in storage.events(1) if event.kind == "decide"}
+    stored = {event.decision for event in storage.events(1) if event.kind == "decide"}
     assert {one.id for one in answers} <= stored
     ledger.close()
 

@@ -190,6 +190,11 @@ class Policy(Contestant):
         return False
 
     @property
+    def harmed_by_logs(self) -> bool:
+        """Whether it gets worse by being fed a log: it never forgets, so that it notices late what is best now."""
+        return False
+
+    @property
     def scratch(self) -> tuple[str, ...]:
         """Fields of the memory that need not be saved: they are written before they are read."""
         return ()

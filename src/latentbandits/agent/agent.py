@@ -10,15 +10,15 @@ import numpy as np
 
 from latentbandits.agent import file
 from latentbandits.agent.base import BaseAgent, Seen
-from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, Name, Outcome, warn_of_dropping
+from latentbandits.agent.decision import SESSION_DIGITS, Decision, Name, Outcome, warn_of_dropping
 from latentbandits.agent.events import Event, Payload, rewarded, text
 from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.feeding import feed
-from latentbandits.agent.inputs import as_name, observed, online, received
+from latentbandits.agent.inputs import online, received
 from latentbandits.agent.picture import shown, written
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
 from latentbandits.agent.spec import Expected, Spec
-from latentbandits.agent.state import NOTHING, State
+from latentbandits.agent.state import State
 from latentbandits.agent.steps import Steps, bind
 from latentbandits.files import write_whole
 from latentbandits.protocols import LARGEST_REWARD, Policy
@@ -111,7 +111,7 @@ class Agent(BaseAgent):
         self._lock, self._saving = OneCall(), OneCall()
         self._compiled = self._warned = False
         policy = state.player.policy
-        self._groups, self._covariates, self._most = policy.groups, policy.covariates, state.spec.max_open
+        self._groups = policy.groups
         self._rewards = np.zeros(self._groups)
         advice = "a forked process must make or load an agent of its own, and save it to a path of its own"
         refuse_in_children(self, advice)
@@ -148,31 +148,23 @@ class Agent(BaseAgent):
         subject : str or int, optional
             For whom it is, such as a visitor: one that is held back stays so.
         """
-        seen = NOTHING if context is None and self._covariates == 0 else observed(context, self._covariates)
-        state, player, lock, most = self._state, self._player, self._lock, self._most
+        state, lock = self._state, self._lock
         # outside the lock, and before anything changes: what is called may use the agent, or make the warning an error
-        if len(player.open) >= most and not self._warned:
+        if state.is_full and not self._warned:
             self._warned = True
-            warn_of_dropping(most)
+            warn_of_dropping(state.spec.max_open)
         with lock.raw:
             if lock.busy:
                 refuse_call()
             try:
                 lock.busy = True
-                offered = None if available is None else player.offered(available)
-                subject = None if subject is None else str(as_name(subject, "subject"))
-                while len(player.open) >= most:
-                    self._happen("censor", {"cause": "room"}, next(iter(player.open)))
-                at_us, after = time_ns() // 1000, state.last_us + 1
-                if at_us < after or at_us < EARLIEST:
-                    at_us = max(after, EARLIEST)
-                key = hex(at_us)[2:] + self._session
+                inputs = state.prepare(context, available, subject)
+                while state.is_full:
+                    self._happen("censor", {"cause": "room"}, next(iter(state.open)))
+                key, at_us = state.next_id(time_ns() // 1000, self._session)
                 if self._journal is not None:
-                    payload: Payload = {"context": seen.tolist()} if len(seen) else {}
-                    if offered is not None:
-                        payload["available"] = [player.names[arm] for arm in offered]
-                    self._journal(Event(state.head + 1, "decide", at_us, key, subject, body=text(payload)))
-                return state.decide(key, at_us, seen, offered, subject)[0]
+                    self._journal(state.event(key, at_us, inputs))
+                return state.decide(key, at_us, *inputs)[0]
             finally:
                 lock.busy = False
 

@@ -85,8 +85,8 @@ class Stats(NamedTuple):
     Attributes
     ----------
     asked : int, decisions made
-    told : int, decisions whose rewards arrived
-    late : int, those of them whose rewards arrived after a later decision had been made
+    told : int, decisions whose rewards arrived; of a store also those that expired, for which the default reward was taken
+    overtaken : int, those of them that were learned from after a later decision had been made
     forgotten : int, decisions dropped by `forget`
     dropped : int, decisions dropped since more than `max_open` waited
     open : int, decisions that wait for rewards
@@ -95,7 +95,7 @@ class Stats(NamedTuple):
 
     asked: int
     told: int
-    late: int
+    overtaken: int
     forgotten: int
     dropped: int
     open: int

@@ -3,18 +3,18 @@
 A journal receives them, a store keeps them, and `State.apply` lets them happen, whoever wrote them.
 
 ============  ===============================================================================================================
-kind          what it says, beside its number `seq`, its time `at_us` and who did it (`actor`)
+kind          what it says, beside its number `seq`, its time `at_us` and who did it (`actor`); `decision` is an id
 ============  ===============================================================================================================
 create        ``body``: the specification
 configure     ``body``: the settings that change
 status        ``body``: status
 add, retire   ``body``: arm (a name)
-decide        key, subject; ``body``: context, available (names); in a store also what came of it: arm, decided_by, probability,
+decide        decision, subject; ``body``: context, available (names); in a store also what came of it: arm, decided_by, probability,
               scores; ``body``: probe_reasons, status (if not live), policy (its arm, in shadow), arms and probabilities of several groups
-reward        key, value (``body``: rewards, if there are several groups). One of these three ends a decision, once.
-expire        key, value: the reward window is over, and the default value was taken
-censor        key; ``body``: cause (asked: by the caller; time: the window is over; room: too many were open)
-late          key, value: a reward for a decision that had expired or was censored; not learned
+reward        decision, value (``body``: rewards, if there are several groups). One of these three ends a decision, once.
+expire        decision, value: the reward window is over, and the default value was taken
+censor        decision; ``body``: cause (asked: by the caller; time: the window is over; room: too many were open)
+late          decision, value: a reward for a decision that had expired or was censored; not learned
 ============  ===============================================================================================================
 
 To add a kind: a row in `KINDS` (and in the table above), and a function in `state.RULES` that lets it happen.
@@ -73,7 +73,7 @@ class Event(NamedTuple):
     seq: int
     kind: str
     at_us: int
-    key: str | None = None
+    decision: str | None = None
     subject: str | None = None
     arm: int | None = None
     decided_by: str | None = None

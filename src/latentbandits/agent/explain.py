@@ -9,7 +9,7 @@ from typing import NamedTuple
 from latentbandits.agent.decision import WORDS, Name, time_of
 from latentbandits.agent.mixing import CONTROL, FLOOR, Mixing
 from latentbandits.agent.player import Player
-from latentbandits.policies.arms import FIRST
+from latentbandits.policies.arms import LARGEST_INDEX
 from latentbandits.presentation.numbers import aligned, percent
 from latentbandits.protocols import PROBE_REASON
 
@@ -123,7 +123,7 @@ def explained(
     options = []
     for arm, (available, *numbers) in enumerate(rows):
         value, index, std_error, chance = map(_or_none, numbers)
-        if index is not None and abs(index) >= FIRST:
+        if index is not None and abs(index) > LARGEST_INDEX:
             index = math.copysign(math.inf, index)
         bonus = None if value is None or index is None else index - value
         chance = float(arm in played) if certain else chance if available else 0.0

@@ -16,8 +16,6 @@ from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.loop import Run, play
 from latentbandits.simulation.runs import refuse_wrong
 
-# Policies that are worse after it: they never forget, so that a long log makes them slow to notice what is best now
-WORSE = ("UCB1",)
 SHORT = 5000  # rows
 
 
@@ -48,8 +46,8 @@ def feed(player: Any, log: Any) -> None:
             additions,
             f"among those of the agent, since those of {type(policy).__name__} cannot change",
         )
-    kind = type(policy.inner or policy).__name__
-    if kind in WORSE:
+    if policy.harmed_by_logs:
+        kind = type(policy.inner or policy).__name__
         message = f"Agent: {kind} gets worse by being fed a log: it never forgets, and notices late what is best now"
         warnings.warn(message, FeedWarning, stacklevel=3)
     for name in additions:

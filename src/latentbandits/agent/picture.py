@@ -33,7 +33,7 @@ def _counts(stats: Stats) -> str:
 
 
 def shown(agent: "Agent") -> str:
-    """Return the policy, the arms, the counts of decisions and, where the policy has one, its belief as a small picture.
+    """Return the policy, the arms, the counts of decisions and, where the policy has one, its belief as a table.
 
     Examples
     --------

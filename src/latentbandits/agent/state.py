@@ -1,4 +1,8 @@
-"""The state of an agent: what follows from its events, and from nothing else. No clock, no lock, no files."""
+"""The state of an agent: what follows from its events, and from nothing else. No clock, no lock, no files.
+
+A decision is made in one way, by an agent in memory, in a store and behind a service: `State.prepare` checks what is wanted,
+`State.next_id` names it, `State.decide` makes it, and `State.event` is what the log says of it.
+"""
 
 import math
 from collections import OrderedDict
@@ -8,8 +12,8 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from latentbandits.agent.decision import Decision, Name, Stats, is_id
-from latentbandits.agent.events import COUNTED, Event, Payload, text
+from latentbandits.agent.decision import EARLIEST, Decision, Name, Stats, is_id
+from latentbandits.agent.events import COUNTED, Event, Payload, reasons, text
 from latentbandits.agent.inputs import as_name, observed, received
 from latentbandits.agent.mixing import CONTROL
 from latentbandits.agent.player import Player
@@ -18,7 +22,10 @@ from latentbandits.agent.spec import LEARNING, Spec
 from latentbandits.protocols import ArmScore
 from latentbandits.settings import InvalidValueError
 
+# What a decision is made of: the context as numbers, the available arms by number (None for all), and the subject as a text
+Inputs = tuple[np.ndarray, list[int] | None, str | None]
 NOTHING = np.zeros(0)  # what is observed without covariates
+_tuple = tuple.__new__  # takes half the time of Event(...)
 # Of decisions: how they ended, rewards that came later still; and of those that ended: the policy did not learn from the reward,
 # it did after a later one was made, it was censored for want of room
 COUNTS = ("rewarded", "expired", "censored", "late", "unlearned", "overtaken", "dropped")
@@ -97,6 +104,63 @@ class State:
         age = None if oldest is None else max(0.0, (now_us - oldest.at_us) / 1e6)
         return Stats(self.decided, told, counts["overtaken"], forgotten, counts["dropped"], len(self.open), age)
 
+    def prepare(self, context: object, available: object, subject: object) -> Inputs:
+        """Return what a decision is made of, or refuse it; nothing changes."""
+        seen = NOTHING if context is None and not self.covariates else observed(context, self.covariates)
+        offered = None if available is None else self.player.offered(available)
+        return seen, offered, None if subject is None else str(as_name(subject, "subject"))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the oldest open decision must end before another one is made."""
+        return len(self.player.open) >= self.spec.max_open
+
+    def next_id(self, now_us: int, session: str) -> tuple[str, int]:
+        """Return the id of the next decision and when it is made: ids sort by time, and no two have the same."""
+        at_us = max(now_us, self.last_us + 1, EARLIEST)
+        return f"{at_us:x}{session}", at_us
+
+    def event(
+        self,
+        key: str,
+        at_us: int,
+        inputs: Inputs,
+        made: tuple[Decision, Open | None] | None = None,
+        actor: str | None = None,
+    ) -> Event:
+        """Return the event of a decision: of one that is wanted and, once `decide` has made it, also what came of it."""
+        seen, offered, subject = inputs
+        payload = Payload()
+        if len(seen):
+            payload["context"] = seen.tolist()
+        if offered is not None:
+            payload["available"] = [self.player.names[arm] for arm in offered]
+        if made is None:
+            return Event(self.head + 1, "decide", at_us, key, subject, actor=actor, body=text(payload))
+        decision, meant = made
+        waiting = self.open[key]
+        if payload or meant is not None or len(waiting.arms) > 1 or self.status != "live":
+            body = text(self._outcome(payload, decision, waiting, meant))
+        else:
+            body = reasons(decision.probe_reasons)  # nearly always
+        content = (meant or waiting).content
+        scores = scored(content, len(self.player.names)) if content else None
+        arm, chance = waiting.arms[0], decision.probabilities[0]
+        row = (self.head, "decide", at_us, key, subject, arm, decision.by, chance, None, actor, body, scores)
+        return _tuple(Event, row)
+
+    def _outcome(self, payload: Payload, decision: Decision, waiting: Open, meant: Open | None) -> Payload:
+        """Return what a body says, with what came of the decision and has no column."""
+        if decision.probe_reasons:
+            payload["probe_reasons"] = list(decision.probe_reasons)
+        if meant is not None:
+            payload["policy"] = self.player.names[meant.arms[0]]
+        if len(waiting.arms) > 1:
+            payload["arms"], payload["probabilities"] = list(waiting.arms), list(decision.probabilities)
+        if self.status != "live":
+            payload["status"] = self.status
+        return payload
+
     def decide(
         self,
         key: str,
@@ -173,13 +237,11 @@ class State:
         return decision
 
     def _decide_again(self, event: Event) -> Decision:
-        payload, player, key = event.payload, self.player, event.key
+        payload, player, key = event.payload, self.player, event.decision
         if not is_id(key) or key <= self.newest:
             raise InvalidValueError("log", "decision", key, f"an id above {self.newest!r}, the newest so far")
-        plain = not self.covariates and "context" not in payload
-        seen = NOTHING if plain else observed(payload.get("context"), self.covariates)
-        offered = player.offered(payload["available"]) if "available" in payload else None
-        decision, _ = self.decide(key, event.at_us, seen, offered, event.subject)
+        inputs = self.prepare(payload.get("context"), payload.get("available"), event.subject)
+        decision, _ = self.decide(key, event.at_us, *inputs)
         if event.arm is not None:  # what came of it is noted
             arms, chances, here = event.arms, event.probabilities, self.open[key].arms
             near = decision.by == event.decided_by and _near(decision.probabilities, chances)
@@ -190,9 +252,9 @@ class State:
         return decision
 
     def _end_again(self, event: Event) -> None:
-        key = str(event.key)
+        key = str(event.decision)
         if key not in self.open:
-            raise InvalidValueError("log", "decision", event.key, "an open one")
+            raise InvalidValueError("log", "decision", event.decision, "an open one")
         payload = event.payload if event.kind == "censor" else Payload()
         rewards = None if event.kind == "censor" else received(event.rewards, self.player.policy.groups)
         self.end(event.kind, key, event.at_us, rewards)
@@ -223,7 +285,11 @@ class State:
         """Return a decision as it was answered."""
         probe_reasons = tuple(event.payload.get("probe_reasons", ()))
         return Decision(
-            str(event.key), self.player.called(event.arms), probe_reasons, event.probabilities, str(event.decided_by)
+            str(event.decision),
+            self.player.called(event.arms),
+            probe_reasons,
+            event.probabilities,
+            str(event.decided_by),
         )
 
 
@@ -257,20 +323,17 @@ def _near(chances: Sequence[float | None], others: Sequence[float | None]) -> bo
     )
 
 
-def scored(choices: Sequence[bytes], arms: int) -> list[bytes]:
-    """Return what a policy thought of every arm in each of some choices, as 32-bit numbers; many at once take little longer than one.
+def scored(content: bytes, arms: int) -> bytes:
+    """Return what a policy thought of every arm in a choice, as 32-bit numbers.
 
     There are five per arm: available, value, index, standard error and probability.
     """
-    words = np.frombuffer(b"".join(choices), np.float64).reshape(len(choices), -1)
     # a choice ends with its arm scores
-    arm_scores = words[:, words.shape[1] - arms * _SCORE_WORDS :].reshape(len(choices), arms, _SCORE_WORDS)
-    table = np.empty((len(choices), arms, 5), "<f4")
-    table[:, :, 0] = arm_scores.view(np.int64)[:, :, 0]
+    words = np.frombuffer(content, np.float64)[-arms * _SCORE_WORDS :].reshape(arms, _SCORE_WORDS)
     with np.errstate(over="ignore"):  # indices that go before all others are beyond these numbers: infinite
-        table[:, :, 1:] = arm_scores[:, :, _SCORES]
-    content, size = table.tobytes(), arms * 5 * 4
-    return [content[start : start + size] for start in range(0, len(content), size)]
+        table = words.take(_SCORES, axis=1).astype("<f4")
+    table[:, 0] = words.view(np.int64)[:, 0]
+    return table.tobytes()
 
 
 def scores(content: bytes | None) -> list[list[float]]:
@@ -279,4 +342,4 @@ def scores(content: bytes | None) -> list[list[float]]:
 
 
 _SCORE_WORDS = ArmScore.itemsize // 8
-_SCORES = [1, 2, 4, 3]  # places of value, index, standard error and probability in an arm score
+_SCORES = np.array([0, 1, 2, 4, 3])  # places of the five in an arm score

@@ -10,6 +10,7 @@ from latentbandits.random import Stream, below, normal, uniform
 
 # Indices of arms that go before or after all others; those of other arms are smaller, since rewards are at most LARGEST_REWARD
 FIRST, LAST = 1e300, -1e300
+LARGEST_INDEX = 1e200  # of an arm of which something is known; beyond it an arm goes before or after all of those
 
 
 @kernel

@@ -36,6 +36,7 @@ class UCB1(PlainPolicy):
     """
 
     deterministic = True
+    harmed_by_logs = True
 
     exploration: Annotated[float, AtLeast(0)] = 2.0
 

@@ -73,6 +73,11 @@ class Wrapper(Policy):
         return self.inner.deterministic
 
     @property
+    def harmed_by_logs(self) -> bool:
+        """Whether the policy within gets worse by being fed a log."""
+        return self.inner.harmed_by_logs
+
+    @property
     def scratch(self) -> tuple[str, ...]:
         """The fresh memory, and what the policy within need not save."""
         return ("fresh", *(f"inner.{name}" for name in self.inner.scratch))

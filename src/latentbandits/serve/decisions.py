@@ -75,7 +75,7 @@ class Outcomes(Answer):
 @ROUTES.route("POST", f"{ONE}/decide", "decide", "Decide", keyed=True)
 async def decide(call: Call, body: Round) -> Decided:  # type: ignore[valid-type]
     """Decide once. The arm is the first of `arms`; a policy that decides for several groups at once answers so many."""
-    return Decided(*await call.service.do(_wanted(call, body, call.key)))
+    return Decided(*await call.service.do(_wanted(call, body, call.idempotency_key)))
 
 
 @ROUTES.route("POST", f"{ONE}/reward", "reward", "Tell a reward")
@@ -87,7 +87,9 @@ async def reward(call: Call, body: Told) -> Outcome:
 @ROUTES.route("POST", f"{ONE}/decide/batch", "decide", "Decide up to 1,000 times", keyed=True)
 async def decide_batch(call: Call, body: Rounds) -> DecidedMany:
     """Decide several times, in one transaction. If a round is refused, so are all."""
-    keys = [None if call.key is None else f"{call.key}/{place}" for place in range(len(body.rounds))]
+    keys = [
+        None if call.idempotency_key is None else f"{call.idempotency_key}/{place}" for place in range(len(body.rounds))
+    ]
     wanted = [_wanted(call, each, key) for each, key in zip(body.rounds, keys, strict=True)]
     await call.service.writer.look(lambda ledger: ledger.check(wanted))
     answers = await call.service.writer.run(wanted)

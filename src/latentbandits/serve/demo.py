@@ -4,7 +4,6 @@ import asyncio
 import heapq
 import random
 import time
-from collections.abc import Callable
 
 from latentbandits.agent.decision import Decision
 from latentbandits.serve.service import Service
@@ -41,12 +40,11 @@ class World:
         return f"visitor-{self.random.randrange(100_000)}"
 
 
-def past(storage: Storage, compiled: bool = True, now_us: Callable[[], int] | None = None) -> None:
+def past(storage: Storage, compiled: bool = True) -> None:
     """Make the experiment with an hour of its past, so that there is something to see; if it is there, nothing happens."""
     if storage.experiment(NAME) is not None:
         return
-    end = (now_us or _now)()
-    clock = _Clock(end - PAST_MINUTES * 60_000_000)
+    clock = _Clock(time.time_ns() // 1000 - PAST_MINUTES * 60_000_000)
     ledger = Ledger(storage, clock, compiled=None if compiled else False)
     spec = Spec.of("state-library", ARMS, holdback=0.1, floor=0.03, window=30.0, control="discount", max_open=1000)
     ledger.call(Create(NAME, spec, "live", "demo"))
@@ -96,7 +94,3 @@ class _Clock:
 
     def __call__(self) -> int:
         return self.now
-
-
-def _now() -> int:
-    return time.time_ns() // 1000

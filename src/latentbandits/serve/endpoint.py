@@ -50,7 +50,7 @@ class Call:
     service: Service
     path: dict[str, str]
     holder: ApiKey | None
-    key: str | None
+    idempotency_key: str | None
 
     @property
     def experiment(self) -> str:

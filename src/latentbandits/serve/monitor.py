@@ -1,4 +1,4 @@
-"""What is watched: whether the service lives, counters, the log as a file, and the description of the interface."""
+"""What is watched: whether the service lives, counters, and the log as a file."""
 
 import asyncio
 import contextlib

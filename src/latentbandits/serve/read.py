@@ -236,7 +236,7 @@ def as_event(event: Event, arms: list[Name]) -> answers.Happened:
     return fill(
         answers.Happened,
         event,
-        decision=event.key,
+        decision=event.decision,
         arm=arm,
         by=event.decided_by,
         rewards=rewards,

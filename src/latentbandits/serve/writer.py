@@ -53,11 +53,11 @@ class Writer:
 
     def run(self, requests: Sequence[Request]) -> "asyncio.Future[list[object]]":
         """Return the future answers to requests, in one transaction: each an answer, or the exception that says why not."""
-        return self._put(Ticket(requests))
+        return self._put(Ticket(requests, deliver=self._answered))
 
     def look(self, look: Callable[[Ledger], T]) -> "asyncio.Future[T]":
         """Return what a function will find in the ledger, between two groups."""
-        return self._put(Ticket((), look))
+        return self._put(Ticket((), look, self._answered))
 
     def _put(self, ticket: Ticket) -> "asyncio.Future[Any]":
         if self.waiting >= self._most:
@@ -84,7 +84,11 @@ class Writer:
         while more:
             more = self._wake.get()
             while self._ledger.waiting:
-                self._loop.call_soon_threadsafe(self._deliver, self._ledger.work())
+                self._ledger.work()
+
+    def _answered(self, group: list[Ticket]) -> None:
+        """Have answers delivered by the event loop, whoever has answered: this thread, or one that calls the ledger itself."""
+        self._loop.call_soon_threadsafe(self._deliver, group)
 
     def _deliver(self, group: list[Ticket]) -> None:
         """Hand answers to those who wait, unless they are gone, on their own thread."""

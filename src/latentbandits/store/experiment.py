@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, Outcome, is_id
-from latentbandits.agent.events import CAUSES, ROLES, Event, Payload, reasons, rewarded, text
-from latentbandits.agent.inputs import as_name, observed, received
+from latentbandits.agent.decision import SESSION_DIGITS, Decision, Outcome, is_id
+from latentbandits.agent.events import CAUSES, ROLES, Event, rewarded, text
+from latentbandits.agent.inputs import received
 from latentbandits.agent.slots import Open
 from latentbandits.agent.spec import ANY_TIME, DECIDING, STATUSES, refuse_unclear
-from latentbandits.agent.state import NOTHING, State, scored
+from latentbandits.agent.state import Inputs, State
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.store import requests
@@ -23,8 +23,6 @@ from latentbandits.store.errors import ClosedError, ConflictError, NotFoundError
 from latentbandits.store.minutes import Minutes
 from latentbandits.store.queries import Reads
 from latentbandits.store.records import Answered, Group, Row
-
-_tuple = tuple.__new__  # takes half the time of Event(...)
 
 
 class Experiment:
@@ -41,8 +39,6 @@ class Experiment:
     def __init__(self, row: Row, state: State, reads: Reads) -> None:
         self.row, self.state, self._reads = row, state, reads
         self.pending: list[Event] = []
-        # of pending decisions, by the number of arms and by their place
-        self._choices: dict[int, dict[int, bytes]] = {}
         self._answered: dict[str, tuple[Decision, Answered]] = {}
         self._ended: dict[str, Event] = {}
         self._changed = False
@@ -58,7 +54,6 @@ class Experiment:
     def group(self) -> Group:
         """Return what is to be appended."""
         state, changed = self.state, self._changed
-        self._score()
         return Group(
             self.row.id,
             self.row.epoch,
@@ -70,14 +65,6 @@ class Experiment:
             state.shown() if changed else None,
             state.status if changed else None,
         )
-
-    def _score(self) -> None:
-        """Complete pending decisions by what the policy thought of every arm: for all of them at once, since that takes no longer."""
-        pending = self.pending
-        for arms, choices in self._choices.items():
-            for place, scores in zip(choices, scored(list(choices.values()), arms), strict=True):
-                pending[place] = _tuple(Event, (*pending[place][:-1], scores))
-        self._choices = {}
 
     def stored(self) -> None:
         """Take note that all that was pending is stored."""
@@ -97,7 +84,7 @@ class Experiment:
 
     def _happen(self, event: Event) -> None:
         """Let an event happen that needs nothing but itself, and keep it for the store."""
-        self._minutes.add(event, self.state.open.get(event.key or ""))
+        self._minutes.add(event, self.state.open.get(event.decision or ""))
         self.state.apply(event)
         self.pending.append(event)
 
@@ -136,39 +123,31 @@ class Experiment:
         self._ended[key] = event
 
     def _decide(self, request: requests.Decide, now_us: int) -> Decision:
-        if request.key is not None:
+        if request.idempotency_key is not None:
             repeated = self._repeat(request)
             if repeated is not None:
                 return repeated
-        state, (seen, offered, subject) = self.state, self.checked(request)
-        while len(state.open) >= state.spec.max_open:
+        state, inputs = self.state, self.checked(request)
+        while state.is_full:
             oldest, waiting = next(iter(state.open.items()))
             self._end_without(oldest, waiting, "room", now_us)
-        at_us = max(now_us, state.last_us + 1, EARLIEST)  # ids sort by time, and no two have the same
-        key = f"{at_us:x}{self._session}"
-        seq, names = state.head + 1, state.player.names
+        key, at_us = state.next_id(now_us, self._session)
         self._minutes.turn(at_us)
-        decision, meant = state.decide(key, at_us, seen, offered, subject)
-        _, _, probe_reasons, chances, by = decision
-        waiting = state.open[key]
-        if len(waiting.arms) == 1 and offered is None and meant is None and not len(seen) and state.status == "live":
-            body = reasons(probe_reasons)  # nearly always
-        else:
-            body = text(self._payload(seen, offered, decision, waiting, meant))
-        own = meant or waiting
-        if own.content:
-            self._choices.setdefault(len(names), {})[len(self.pending)] = own.content
-        row = (seq, "decide", at_us, key, subject, waiting.arms[0], by, chances[0], None, request.actor, body, None)
-        event = _tuple(Event, row)
-        self._minutes.count(event, waiting)
+        made = state.decide(key, at_us, *inputs)
+        event = state.event(key, at_us, inputs, made, request.actor)
+        self._minutes.count(event, state.open[key])
         self.pending.append(event)
-        if request.key is not None:
-            self._answered[request.key] = (decision, Answered(request.key, request.digest(), seq, at_us))
+        decision = made[0]
+        if request.idempotency_key is not None:
+            self._answered[request.idempotency_key] = (
+                decision,
+                Answered(request.idempotency_key, request.digest(), event.seq, at_us),
+            )
         return decision
 
     def _repeat(self, request: requests.Decide) -> Decision | None:
         """Return the decision that a key stands for, None if it is new; refuse it if it stands for another request."""
-        key = request.key
+        key = request.idempotency_key
         if not isinstance(key, str) or not key or not requests.fits(key):
             raise InvalidValueError(
                 "experiment", "key", key, f"a text of 1 to {requests.LONGEST_KEY} characters that UTF-8 can hold"
@@ -187,37 +166,16 @@ class Experiment:
             )
         return decision
 
-    def checked(self, wanted: requests.Decide) -> tuple[np.ndarray, list[int] | None, str | None]:
-        """Return the context of a decision as an array, the available arms as numbers and the subject as a text; or refuse it."""
-        state, context, available, subject = self.state, wanted.context, wanted.available, wanted.subject
-        if state.status not in DECIDING:
-            raise ClosedError("experiment", "status", state.status, f"one of {', '.join(DECIDING)} to decide")
-        seen = NOTHING if context is None and not state.covariates else observed(context, state.covariates)
-        offered = None if available is None else state.player.offered(available)
-        subject = None if subject is None else str(as_name(subject, "subject"))
+    def checked(self, wanted: requests.Decide) -> Inputs:
+        """Return what a decision is made of, or refuse it."""
+        if self.state.status not in DECIDING:
+            raise ClosedError("experiment", "status", self.state.status, f"one of {', '.join(DECIDING)} to decide")
+        inputs = self.state.prepare(wanted.context, wanted.available, wanted.subject)
+        subject = inputs[2]
         if subject is not None and not requests.fits(subject):
             rule = f"a text of at most {requests.LONGEST_KEY} characters that UTF-8 can hold"
             raise InvalidValueError("experiment", "subject", subject, rule)
-        return seen, offered, subject
-
-    def _payload(
-        self, seen: np.ndarray, offered: list[int] | None, decision: Decision, waiting: Open, meant: Open | None
-    ) -> Payload:
-        """Return what the columns of a decision do not say."""
-        names, payload = self.state.player.names, Payload()
-        if len(seen):
-            payload["context"] = seen.tolist()
-        if offered is not None:
-            payload["available"] = [names[arm] for arm in offered]
-        if decision.probe_reasons:
-            payload["probe_reasons"] = list(decision.probe_reasons)
-        if meant is not None:
-            payload["policy"] = names[meant.arms[0]]
-        if len(waiting.arms) > 1:
-            payload["arms"], payload["probabilities"] = list(waiting.arms), list(decision.probabilities)
-        if self.state.status != "live":
-            payload["status"] = self.state.status
-        return payload
+        return inputs
 
     def _reward(self, request: requests.Reward, now_us: int) -> Outcome:
         key, given, waiting, state = request.id, request.rewards, self._waiting(request.id), self.state
@@ -271,7 +229,7 @@ class Experiment:
         story: list[Event] = []
         if is_id(key):
             story = self._reads.story(self.row.id, key)
-            story += [event for event in self.pending if event.kind == "decide" and event.key == key]
+            story += [event for event in self.pending if event.kind == "decide" and event.decision == key]
             story += [self._ended[name] for name in (key, f"late {key}") if name in self._ended]
         if not story:
             raise NotFoundError("experiment", "decision", key, f"the id of a decision of {self.name}")

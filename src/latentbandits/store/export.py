@@ -153,11 +153,11 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[Cells]:
     made = (event for event in events_of(reads, row.id, found.until) if event.kind == "decide")
     while part := list(islice(made, CHUNK)):
         ends: dict[str, list[Event]] = defaultdict(list)
-        for end in reads.ends(row.id, [str(event.key) for event in part]):
+        for end in reads.ends(row.id, [str(event.decision) for event in part]):
             if end.seq <= found.until:
-                ends[str(end.key)].append(end)
+                ends[str(end.decision)].append(end)
         for event in part:
-            yield from _of(event, found, found.ended(event, ends[str(event.key)]))
+            yield from _of(event, found, found.ended(event, ends[str(event.decision)]))
 
 
 def _of(event: Event, found: Table, end: Cells) -> Iterator[Cells]:
@@ -165,7 +165,7 @@ def _of(event: Event, found: Table, end: Cells) -> Iterator[Cells]:
     blank, payload = dict.fromkeys(found.columns), event.payload
     arms, chances = event.arms, event.probabilities
     shared = blank | {
-        "id": event.key,
+        "id": event.decision,
         "at": event.at_us,
         "outcome": end["outcome"],
         "ended_at": end["ended_at"],

@@ -75,10 +75,10 @@ class Ledger:
     >>> spec = Spec.of("ucb1", arms=["red", "blue"])
     >>> ledger.call(Create("offers", spec))
     2
-    >>> first, second = ledger.run([Decide("offers", key="visit-1"), Decide("offers", subject="visitor-2")])
+    >>> first, second = ledger.run([Decide("offers", idempotency_key="visit-1"), Decide("offers", subject="visitor-2")])
     >>> first.arm
     'red'
-    >>> ledger.call(Decide("offers", key="visit-1")) == first
+    >>> ledger.call(Decide("offers", idempotency_key="visit-1")) == first
     True
     >>> ledger.run([Reward("offers", first.id, 0.5), Reward("offers", first.id, 0.5)])
     ['accepted', 'duplicate']
@@ -112,25 +112,28 @@ class Ledger:
             raise answer
         return answer
 
-    def work(self, own: requests.Ticket | None = None) -> list[requests.Ticket]:
-        """Answer what waits, about `GROUP` requests of it, and return it; nothing if a ticket of one's `own` was answered meanwhile."""
+    def work(self, own: requests.Ticket | None = None) -> None:
+        """Answer and deliver what waits, about `GROUP` requests of it; nothing if a ticket of one's `own` was answered meanwhile."""
         group: list[requests.Ticket] = []
-        with self._lock:
-            size = 0
-            while self.waiting and size < GROUP and not (own and own.done):
-                group.append(self.waiting.popleft())
-                size += len(group[-1].requests)
-            self._answer_group(group)
-        for ticket in group:
-            if ticket.look is not None:
-                try:
-                    ticket.answer = ticket.look(self)
-                except Exception as problem:
-                    ticket.answer = problem
-        return group
+        try:
+            with self._lock:
+                size = 0
+                while self.waiting and size < GROUP and not (own and own.done):
+                    group.append(self.waiting.popleft())
+                    size += len(group[-1].requests)
+                self._answer_group(group)
+            for ticket in group:
+                if ticket.look is not None:
+                    try:
+                        ticket.answer = ticket.look(self)
+                    except Exception as problem:
+                        ticket.answer = problem
+                    ticket.done = True
+        finally:
+            _deliver(group)
 
     def _answer_group(self, group: Sequence[requests.Ticket]) -> None:
-        """Answer the requests of a group; whatever happens, everybody has an answer."""
+        """Answer the requests of a group; whatever happens, everybody has an answer. Looks come later: they need the lock."""
         wanted = [request for ticket in group for request in ticket.requests]
         answers: Sequence[requests.Answer | Exception] = [_interrupted()] * len(wanted)
         try:
@@ -144,7 +147,8 @@ class Ledger:
         finally:
             each = iter(answers)
             for ticket in group:
-                ticket.answer, ticket.done = [next(each) for _ in ticket.requests], True
+                if ticket.look is None:
+                    ticket.answer, ticket.done = [next(each) for _ in ticket.requests], True
 
     def run(self, wanted: Sequence[requests.Request]) -> list[Any]:
         """Answer a group of requests in their order, in one transaction: an answer each, or the exception that says why not."""
@@ -156,7 +160,9 @@ class Ledger:
         touched: dict[str, Experiment] = {}
         failed: dict[str, Exception] = {}
         held = self._held
-        self.storage.expect([(held[name].row.id, key) for name, key in requests.keys(wanted) if name in held])
+        self.storage.expect(
+            [(held[name].row.id, key) for name, key in requests.idempotency_keys(wanted) if name in held]
+        )
         try:
             answers = [self._answer(request, now, touched, failed) for request in wanted]
             spent = time.perf_counter() - began
@@ -384,6 +390,19 @@ class Ledger:
 
 def _now() -> int:
     return time.time_ns() // 1000
+
+
+def _deliver(group: Sequence[requests.Ticket]) -> None:
+    """Hand the tickets of a group to those who wait for them; those that were interrupted are answered by that."""
+    waiting: dict[Callable[[list[requests.Ticket]], None], list[requests.Ticket]] = {}
+    for ticket in group:
+        if not ticket.done:
+            ticket.answer = [_interrupted()] * len(ticket.requests) if ticket.look is None else _interrupted()
+            ticket.done = True
+        if ticket.deliver is not None:
+            waiting.setdefault(ticket.deliver, []).append(ticket)
+    for deliver, tickets in waiting.items():
+        deliver(tickets)
 
 
 def _interrupted() -> StoreUnavailableError:

@@ -26,7 +26,9 @@ LEASE = 5.0  # seconds
 _PREPARING = 7_206_112_915  # the number of an advisory lock: one process makes tables at a time
 _KINDS = {
     **dict.fromkeys((*Event._fields, *Answered._fields, *Minute._fields, *Believed._fields), "bigint[]"),
-    **dict.fromkeys(("kind", "key", "subject", "decided_by", "actor", "body", "digest"), "text[]"),
+    **dict.fromkeys(
+        ("kind", "decision", "idempotency_key", "subject", "decided_by", "actor", "body", "digest"), "text[]"
+    ),
     **dict.fromkeys(("probability", "value", "total", "squares"), "double precision[]"),
     "scores": "bytea[]",
 }
@@ -181,7 +183,7 @@ class PostgreSQL(queries.Storage, Connection):
         """See `Storage`; what was fetched is good until the next append, or claim."""
         sql = (
             f"SELECT experiment, {', '.join(Answered._fields)} FROM request JOIN unnest(?::bigint[], ?::text[]) AS "
-            "wanted(experiment, key) USING (experiment, key)"
+            "wanted(experiment, idempotency_key) USING (experiment, idempotency_key)"
         )
         self._expected = {}
         if len(keys) > 1:

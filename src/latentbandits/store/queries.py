@@ -20,7 +20,7 @@ VERSION = "SELECT COALESCE(MAX(version), 0) FROM schema_version"
 ROW = "id, name, spec, status, head, epoch"
 EVENT = ", ".join(Event._fields)
 STORY = " UNION ALL ".join(
-    f"SELECT {EVENT} FROM event WHERE experiment = ? AND key = ? AND {kinds}" for kinds in OF_ROLE.values()
+    f"SELECT {EVENT} FROM event WHERE experiment = ? AND decision = ? AND {kinds}" for kinds in OF_ROLE.values()
 )
 
 
@@ -62,24 +62,24 @@ class Reads(ABC):
         """Return the events that concern no decision, in order: what people did."""
         return self._events(f"{self.changed} WHERE experiment = ? AND {CHANGED} ORDER BY seq", experiment)
 
-    def story(self, experiment: int, key: str) -> list[Event]:
+    def story(self, experiment: int, decision: str) -> list[Event]:
         """Return everything about one decision, in order: decide, its end, a late reward."""
-        found = self._rows(STORY, (experiment, key) * len(OF_ROLE))
+        found = self._rows(STORY, (experiment, decision) * len(OF_ROLE))
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
-    def ends(self, experiment: int, keys: Sequence[str]) -> list[Event]:
+    def ends(self, experiment: int, decisions: Sequence[str]) -> list[Event]:
         """Return how some decisions ended, and late rewards of theirs, in order; those that are open have nothing."""
         found: list[Any] = []
-        for begun in range(0, len(keys), ENDS):
-            part = keys[begun : begun + ENDS]
+        for begun in range(0, len(decisions), ENDS):
+            part = decisions[begun : begun + ENDS]
             marks = ", ".join("?" * len(part))
-            one = f"SELECT {EVENT} FROM event WHERE experiment = ? AND key IN ({marks}) AND "
+            one = f"SELECT {EVENT} FROM event WHERE experiment = ? AND decision IN ({marks}) AND "
             found += self._rows(f"{one}{OF_ROLE['ended']} UNION ALL {one}{OF_ROLE['late']}", (experiment, *part) * 2)
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
     def answered(self, experiment: int, key: str) -> Answered | None:
         """Return what an idempotency key stands for."""
-        sql = f"SELECT {', '.join(Answered._fields)} FROM request WHERE experiment = ? AND key = ?"
+        sql = f"SELECT {', '.join(Answered._fields)} FROM request WHERE experiment = ? AND idempotency_key = ?"
         found = self._rows(sql, (experiment, key))
         return Answered(*found[0]) if found else None
 

@@ -21,7 +21,7 @@ class Row(NamedTuple):
 class Answered(NamedTuple):
     """An idempotency key: the digest of its request, and the event that was the answer."""
 
-    key: str
+    idempotency_key: str
     digest: str
     seq: int
     at_us: int

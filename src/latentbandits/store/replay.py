@@ -134,7 +134,7 @@ def explain(event: Event, state: State) -> Explanation:
     certain = event.probability == 1.0
     probe_reasons = tuple(payload.get("probe_reasons", ()))
     explanation = explained(
-        str(event.key), arms, str(event.decided_by), probe_reasons, rows, names, state.player.mixing, certain
+        str(event.decision), arms, str(event.decided_by), probe_reasons, rows, names, state.player.mixing, certain
     )
     if payload.get("status") not in ("shadow", "killed"):
         return explanation

@@ -14,13 +14,13 @@ LONGEST_KEY = 200  # characters of an idempotency key, and of a subject
 
 
 class Decide(NamedTuple):
-    """Make a decision, of what `Agent.ask` takes; answered by it. With a `key` that was used before it is the same one."""
+    """Make a decision, of what `Agent.ask` takes; answered by it. With an idempotency key that was used before it is the same one."""
 
     experiment: str
     context: Any = None
     available: Any = None
     subject: Any = None
-    key: str | None = None
+    idempotency_key: str | None = None
     actor: str | None = None
 
     def digest(self) -> str:
@@ -82,20 +82,30 @@ Request = Decide | Reward | Censor | Expire | Change | Create
 
 
 class Ticket:
-    """Requests of one transaction, or a look at the ledger between two; `answer` is there once it is `done`."""
+    """Requests of one transaction, or a look at the ledger between two; `answer` is there once it is `done`.
 
-    __slots__ = ("answer", "done", "look", "requests")
+    Whoever takes it from the queue answers it, and then calls `deliver` with all tickets of a group that have this function.
+    """
 
-    def __init__(self, wanted: Sequence["Request"], look: Callable[[Any], object] | None = None) -> None:
-        self.requests, self.look, self.done = wanted, look, False
+    __slots__ = ("answer", "deliver", "done", "look", "requests")
+
+    def __init__(
+        self,
+        wanted: Sequence["Request"],
+        look: Callable[[Any], object] | None = None,
+        deliver: Callable[[list["Ticket"]], None] | None = None,
+    ) -> None:
+        self.requests, self.look, self.deliver, self.done = wanted, look, deliver, False
         self.answer: Any = None
 
 
-def keys(wanted: Sequence["Request"]) -> list[tuple[str, str]]:
+def idempotency_keys(wanted: Sequence["Request"]) -> list[tuple[str, str]]:
     """Return the idempotency keys of some requests, each with its experiment."""
     decides = [one for one in wanted if type(one) is Decide]
     return [
-        (one.experiment, one.key) for one in decides if isinstance(one.experiment, str) and isinstance(one.key, str)
+        (one.experiment, one.idempotency_key)
+        for one in decides
+        if isinstance(one.experiment, str) and isinstance(one.idempotency_key, str)
     ]
 
 

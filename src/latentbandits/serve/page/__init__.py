@@ -14,7 +14,6 @@ MEDIA = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
 }
 _FILES = {path.name: path for path in FOLDER.iterdir() if path.suffix in MEDIA}
 

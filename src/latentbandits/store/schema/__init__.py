@@ -16,7 +16,10 @@ def _among(kinds: tuple[str, ...]) -> str:
 OF_ROLE = {role: f"kind IN {_among(kinds)}" for role, kinds in ROLES.items()}
 CHANGED = f"kind NOT IN {_among(sum(ROLES.values(), ()))}"
 _SHARED = (
-    *(f"CREATE UNIQUE INDEX event_{role} ON event (experiment, key) WHERE {kinds}" for role, kinds in OF_ROLE.items()),
+    *(
+        f"CREATE UNIQUE INDEX event_{role} ON event (experiment, decision) WHERE {kinds}"
+        for role, kinds in OF_ROLE.items()
+    ),
     f"CREATE INDEX event_changed ON event (experiment, seq) WHERE {CHANGED}",
     "CREATE TABLE schema_version (version BIGINT PRIMARY KEY)",
     f"INSERT INTO schema_version VALUES ({VERSION})",

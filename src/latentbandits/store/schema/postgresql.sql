@@ -17,7 +17,7 @@ CREATE TABLE event (
     seq BIGINT NOT NULL,
     kind TEXT NOT NULL,
     at_us BIGINT NOT NULL,        -- microseconds since 1970; never decreases
-    key TEXT COLLATE "C",         -- the decision's id
+    decision TEXT COLLATE "C",         -- its id
     subject TEXT,
     arm BIGINT,
     decided_by TEXT,
@@ -31,11 +31,11 @@ CREATE TABLE event (
 
 CREATE TABLE request (            -- idempotency keys: which decision was the answer
     experiment BIGINT NOT NULL,
-    key TEXT COLLATE "C" NOT NULL,
+    idempotency_key TEXT COLLATE "C" NOT NULL,
     digest TEXT NOT NULL,
     seq BIGINT NOT NULL,
     at_us BIGINT NOT NULL,
-    PRIMARY KEY (experiment, key)
+    PRIMARY KEY (experiment, idempotency_key)
 );
 
 CREATE TABLE snapshot (

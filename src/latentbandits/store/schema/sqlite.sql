@@ -14,7 +14,7 @@ CREATE TABLE event (
     seq INTEGER NOT NULL,
     kind TEXT NOT NULL,
     at_us INTEGER NOT NULL,       -- microseconds since 1970; never decreases
-    key TEXT,                     -- the decision's id
+    decision TEXT,                     -- its id
     subject TEXT,
     arm INTEGER,
     decided_by TEXT,
@@ -28,11 +28,11 @@ CREATE TABLE event (
 
 CREATE TABLE request (            -- idempotency keys: which decision was the answer
     experiment INTEGER NOT NULL,
-    key TEXT NOT NULL,
+    idempotency_key TEXT NOT NULL,
     digest TEXT NOT NULL,
     seq INTEGER NOT NULL,
     at_us INTEGER NOT NULL,
-    PRIMARY KEY (experiment, key)
+    PRIMARY KEY (experiment, idempotency_key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE snapshot (

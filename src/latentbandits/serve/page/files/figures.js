@@ -2,7 +2,7 @@
 
 import { chart, entry, hour, line, none, scale, stacked } from "./charts.js";
 import { $, brief, count, lasting, number, percent, s, say, share, table, tabled } from "./dom.js";
-import { armColour, believed, columns, MINUTE, regimeColour, regimeName, span, state, total, visits } from "./state.js";
+import { believed, columns, MINUTE, regimeColour, regimeName, span, state, total, visits } from "./state.js";
 
 const NEW = "none of these";
 const SHOWN = 8; // regimes, or arms, with a colour of their own
@@ -34,7 +34,7 @@ function belief(shown) {
     return { row, from: row.minute, until: rows[place + 1]?.minute ?? shown.until, parts: [...parts, Math.min(row.elsewhere, 1 - known), Math.max(0, 1 - known - row.elsewhere)] };
   });
   const fills = [...main.map((regime) => ({ class: regimeColour(regime) })), { class: "new" }, { class: "rest" }];
-  const stays = visits(rows);
+  const stays = visits(shown);
   const at = (minute) => points.findLast((point) => point.from <= minute);
   const words = (point) => [...main.map((regime, place) => [regimeName(regime), point.parts[place]]), [NEW, point.row.elsewhere]]
     .filter(([, value]) => value >= 0.005).map(([name, value]) => `${name} ${share(value)}`).join(", ");

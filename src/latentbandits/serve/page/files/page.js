@@ -5,7 +5,7 @@ import { patterns } from "./charts.js";
 import { $, h, redraw, say, time } from "./dom.js";
 import { draw } from "./figures.js";
 import { changes, standing, whenChanged } from "./people.js";
-import { begin, MINUTE, present, regimeColour, remember, span, state } from "./state.js";
+import { begin, MINUTE, present, regimeColour, remember, rememberStays, span, state } from "./state.js";
 import { best, gain, lastReward, pipe, regimes } from "./summary.js";
 import { heard, prepare, restart } from "./tail.js";
 
@@ -243,6 +243,7 @@ function take(spec, minutes, timeline, table, since) {
   state.regimes = table;
   remember(state.minutes, minutes.minutes, since);
   remember(state.beliefs, timeline.minutes, since);
+  rememberStays(timeline.stays, since);
   const oldest = present() / MINUTE - 1441;
   for (const store of [state.minutes, state.beliefs]) for (const minute of store.keys()) if (minute < oldest) store.delete(minute);
   for (const one of [...table.regimes].sort((a, b) => a.number - b.number)) regimeColour(one.number);

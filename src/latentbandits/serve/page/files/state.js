@@ -8,7 +8,7 @@ export const state = {};
 /** Forget everything but the name of the experiment. */
 export function begin(name) {
   Object.assign(state, {
-    name, spec: null, now: null, arms: [], minutes: new Map(), beliefs: new Map(), regimes: null,
+    name, spec: null, now: null, arms: [], minutes: new Map(), beliefs: new Map(), stays: [], regimes: null,
     gain: null, changes: null, tail: [], played: new Map(), slots: new Map(), longest: 60, range: state.range ?? null, rewarded: 0,
   });
 }
@@ -21,6 +21,15 @@ export function remember(store, rows, since) {
     else if (store.has(row.minute)) store.get(row.minute).push(row);
     else store.set(row.minute, [row]);
   }
+}
+
+/** Take over visits of regimes from a minute on; the first of them may go on with one that is known. */
+export function rememberStays(stays, since) {
+  const before = state.stays.filter((stay) => stay.from_us < since * MINUTE), last = before.pop();
+  if (!last) state.stays = stays;
+  else if (!stays.length) state.stays = [...before, last];
+  else if (last.regime === stays[0].regime) state.stays = [...before, { ...stays[0], from_us: last.from_us }, ...stays.slice(1)];
+  else state.stays = [...before, { ...last, until_us: stays[0].from_us }, ...stays];
 }
 
 /** The colour of an arm: the same everywhere. */
@@ -74,15 +83,11 @@ export function believed({ from, until }) {
   return before && inside[0]?.minute !== from ? [{ ...before, minute: from }, ...inside] : inside;
 }
 
-/** Visits of regimes: which, from, until (null while it lasts), in minutes. */
-export function visits(rows) {
-  const found = [];
-  for (const row of rows) {
-    if (found.at(-1)?.regime === row.current) continue;
-    if (found.length) found.at(-1).until = row.minute;
-    found.push({ regime: row.current, from: row.minute, until: null });
-  }
-  return found;
+/** Visits of regimes within what charts show: which, from, until (null while it lasts), in minutes. */
+export function visits({ from, until }) {
+  return state.stays
+    .map((stay) => ({ regime: stay.regime, from: Math.max(from, stay.from_us / MINUTE), until: stay.until_us === null ? null : stay.until_us / MINUTE }))
+    .filter((stay) => stay.from < Math.min(until, stay.until ?? until));
 }
 
 /** Add up a field over rows. */

@@ -93,7 +93,7 @@ function explanation(found, before, after) {
     h("p", {}, `Why: ${found.reason}${found.probe_reasons.length ? ` (${found.probe_reasons.join(", ")})` : ""}.`),
     played?.probability !== null && played ? h("p", {}, `Propensity: ${number(played.probability)}.`) : null,
     belief(before, "before it"), belief(after, "after it"),
-    found.options.length ? h("div", { class: "wide" }, table(["arm", "expected", "doubt", "bonus", "index", "probability", ""], found.options.map((one) => [
+    found.options.length ? h("div", { class: "wide" }, table(["arm", "expected", "std. error", "bonus", "index", "probability", ""], found.options.map((one) => [
       named(one.name), number(one.value), number(one.std_error), number(one.bonus), number(one.index), number(one.probability),
       one.played ? "played" : one.available ? "" : "not available"]), { numbers: [1, 2, 3, 4, 5], caption: "What the policy thought of every arm" })) : null,
     h("div", { class: "wide" }, table(["time", "event", "reward", "details"], found.events.map((event) => [
