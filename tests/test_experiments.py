@@ -166,7 +166,7 @@ def ablation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_reproduce_leaves_rows_and_a_manifest(ablation: Path, tmp_path: Path) -> None:
+def test_reproduce_leaves_rows_and_a_description(ablation: Path, tmp_path: Path) -> None:
     shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
     outcomes = reproduce(["ablation"], tmp_path, quick=True)
     assert [outcome.experiment.id for outcome in outcomes] == ["ablation"]

@@ -44,7 +44,7 @@ WORLDS: dict[str, Any] = {
     "overlap": lb.HiddenMarkov(separation=0.2),
     "state revealed": lb.HiddenMarkov(reveal="state"),
     "means revealed": lb.HiddenMarkov(reveal="means", carryover=0.5),
-    "unequal groups": lb.HiddenMarkov(unit_noise=(0.1, 0.3)),
+    "unequal groups": lb.HiddenMarkov(group_noise=(0.1, 0.3)),
     "three arms": lb.Drift(arms=3),
     "bernoulli seasons": lb.Seasons(rewards="bernoulli"),
     "counts": lb.HiddenMarkov(rewards="counts", span=(0, 5), available=0.7, stretch=20, together=0.5),

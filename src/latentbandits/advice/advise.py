@@ -163,7 +163,7 @@ class Advice(Result):
         given = [self.problem.source()]
         if self.policies is not None:
             named = self.policies
-            given.append(repr(named) if isinstance(named, str) else policies_source(labelled(named)))
+            given.append(repr(named) if isinstance(named, str) else policies_source(labelled(named, "advise")))
         if self.spent is not None:
             given.append(f"seconds={self.spent.budget:g}")
         elif not self.sweeps and self.sure >= LEAST_SURE:
@@ -274,7 +274,7 @@ def advise(
         simulator.stage(FLIPS)
         swept = {label: specs[label] for label in worth_sweeping(chosen, made)}
         search = flips.FlipSearch(
-            described, chosen.winner, lambda there: as_policies(swept, there), simulator, chosen.costs
+            described, chosen.winner, lambda there: as_policies(swept, there, "advise"), simulator, chosen.costs
         )
         sweeps, other_kinds = search.run()
         undone += search.left_out()
@@ -298,10 +298,10 @@ def prepare(described: BaseProblem, policies: Specs | None) -> tuple[BaseProblem
         raise InvalidValueError(
             "advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one"
         )
-    specs = fairly(candidates(problem, policies), problem)
+    specs = fairly(candidates(problem, policies, "advise"), problem)
     made: dict[str, Policy] = {}
     for label, policy in as_policies(specs, problem, "advise").items():
-        check_groups(label, policy, problem.groups)
+        check_groups("advise", label, policy, problem.groups)
         if not isinstance(policy, Policy) or label in REFERENCES[:2]:
             raise InvalidValueError("advise", "policies", label, "policies that are not given the truth")
         made[label] = policy

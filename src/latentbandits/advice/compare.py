@@ -19,7 +19,7 @@ from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import counted
 from latentbandits.presentation.progress import usual
 from latentbandits.protocols import Contestant, Oracle, World
-from latentbandits.settings import InvalidValueError
+from latentbandits.settings import InvalidValueError, check_int
 from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 from latentbandits.specs import fairly
@@ -190,9 +190,11 @@ def compare(
     >>> bool(comparison.table.loc["state-library", "beats_next"] > 0.5)
     True
     """
+    if workers is not None:
+        check_int("compare", "workers", workers, least=1)
     described = as_problem(problem, horizon=horizon, runs=runs, groups=groups, seed=seed)
     named = policies if policies is not None else described.policies or defaults(described)
-    specs = fairly(candidates(described, named), described)
+    specs = fairly(candidates(described, named, "compare"), described)
     for name in REFERENCES:
         if specs.get(name, name) != name:
             raise InvalidValueError(
@@ -200,7 +202,7 @@ def compare(
             )
     made = as_policies(specs, described, "compare")
     for label, policy in made.items():
-        check_groups(label, policy, described.groups)
+        check_groups("compare", label, policy, described.groups)
     made |= references(described, made)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
@@ -271,7 +273,7 @@ def references(world: World, known: Container[str] = ()) -> dict[str, Contestant
     ['best-single-arm']
     """
     wanted = [name for name in REFERENCES if name not in known and (name != LIMIT or has_limit(world))]
-    return as_policies(wanted, world) if wanted else {}
+    return as_policies(wanted, world, "compare") if wanted else {}
 
 
 def rank(

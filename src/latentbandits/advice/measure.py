@@ -72,7 +72,7 @@ def measure(problem: BaseProblem, specs: Mapping[str, Spec], chosen: list[str], 
     tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith(AB_TEST)]
     measured |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
     measured = fairly(measured, problem)
-    made = as_policies(measured, problem)
+    made = as_policies(measured, problem, "advise")
     made |= references(problem, made)
     if simulator.limited and LIMIT in made:
         begin = simulator.spent

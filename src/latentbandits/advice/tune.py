@@ -269,7 +269,7 @@ def judge(task: Task, changes: dict[str, Value]) -> tuple[tuple[float, float, fl
     made: dict[str, Contestant] = dict(zip(labels, (task.policy, replaced(task.policy, changes)), strict=False))
     given: dict[str, Spec] = {label: specs.spec_of(policy, task.name) for label, policy in made.items()}
     if has_limit(task.problem):
-        made |= as_policies([LIMIT], task.problem)
+        made |= as_policies([LIMIT], task.problem, OWNER)
     results = simulate(
         task.problem, made, horizon=task.horizon, draws=task.problem.runs, repeats=1, seed=task.problem.seed, bins=BINS,
         workers=task.workers, executor=task.executor,

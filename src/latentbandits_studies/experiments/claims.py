@@ -24,6 +24,7 @@ KINDS: Mapping[str, str] = {
 # Two published cells that are nearer than this are called a tie in print, a convention: *Optimal single arm* is the same quantity
 # in eight rows of the main table and scatters there by 2 % (standard deviation) and 7 % (range).
 PRINT_TIE = 0.05
+REPRODUCED = 0.15  # the share of a published figure by which ours may differ
 BELOW, ABOVE = "below", "above"
 
 
@@ -141,10 +142,10 @@ def mean(results: "pd.DataFrame", case: str, policy: str, column: str = "regret"
     return float(per_draw(results, case, policy, column).mean())
 
 
-def shown(results: "pd.DataFrame", case: str, policy: str, column: str = "regret", digits: int = 0) -> str:
-    """Return a mean and the half width of its 95 % interval over draws, as text."""
-    middle, low, high = interval(per_draw(results, case, policy, column))
-    return f"{middle:,.{digits}f} \N{PLUS-MINUS SIGN} {(high - low) / 2:,.{digits}f}"
+def shown(results: "pd.DataFrame", case: str, policy: str) -> str:
+    """Return a mean regret and the half width of its 95 % interval over draws, as text."""
+    middle, low, high = interval(per_draw(results, case, policy))
+    return f"{middle:,.0f} \N{PLUS-MINUS SIGN} {(high - low) / 2:,.0f}"
 
 
 def all_of(words: Iterable[str], wanted: str = BELOW) -> str:
@@ -208,8 +209,8 @@ def agreed(verdicts: Iterable[str]) -> str:
     return OPEN if found & {HOLDS, OPEN} else FAILS
 
 
-def matches(published: Sequence[float], measured: Sequence[tuple[float, float, float]], share: float = 0.15) -> str:
-    """Judge that published figures come out: each mean (with its interval) within a share of the figure.
+def matches(published: Sequence[float], measured: Sequence[tuple[float, float, float]]) -> str:
+    """Judge that published figures come out: each mean (with its interval) within 15 % of the figure.
 
     One whose interval lies outside refutes it; one whose interval only reaches outside leaves it open.
 
@@ -220,7 +221,7 @@ def matches(published: Sequence[float], measured: Sequence[tuple[float, float, f
     ('holds', 'does not hold', 'cannot be judged')
     """
     return worst(
-        near(Order(*(value / figure for value in found)), share)
+        near(Order(*(value / figure for value in found)), REPRODUCED)
         for figure, found in zip(published, measured, strict=True)
     )
 

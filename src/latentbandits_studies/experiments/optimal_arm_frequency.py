@@ -15,7 +15,7 @@ from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "share of optimal arms over time: default, stay 0.5, noise 0.1, 50 states"
 ROWS = ("default", "p.5", "sd.1", "S50")
-BINS = 100
+BINS, SMOOTH = 100, 5  # bins of a curve, and how many of them a smoothed point averages
 
 
 def cases(quick: bool) -> list[Case]:
@@ -29,10 +29,10 @@ def cases(quick: bool) -> list[Case]:
     return made
 
 
-def curves(results: pd.DataFrame, case: str, smooth: int = 5) -> dict[str, np.ndarray]:
+def curves(results: pd.DataFrame, case: str) -> dict[str, np.ndarray]:
     """Return, per policy, the smoothed mean curve and its 95 % band over matrices: an array (3, bins)."""
     found = {}
-    window = np.ones(smooth)
+    window = np.ones(SMOOTH)
     for name, part in results[results["case"] == case].groupby("policy", sort=False):
         runs = np.stack(part["optimal_curve"].to_list()).astype(float)
         weight = np.convolve(np.ones(runs.shape[1]), window, mode="same")

@@ -46,9 +46,9 @@ def dots(axes: Axes, cells: Iterable[Span], places: Sequence[float] | np.ndarray
     axes.errorbar(mean, places, xerr=reach, **given)
 
 
-def of_draws(results: pd.DataFrame, case: str, names: Iterable[str], column: str = "regret") -> list[Span]:
-    """Return the mean of a column and its interval over draws, for some policies of a case."""
-    return [interval(per_draw(results, case, name, column)) for name in names]
+def of_draws(results: pd.DataFrame, case: str, names: Iterable[str]) -> list[Span]:
+    """Return the mean regret and its interval over draws, for some policies of a case."""
+    return [interval(per_draw(results, case, name)) for name in names]
 
 
 def ticks(axes: Axes, values: Sequence[float], name: str = "", across: bool = True) -> None:

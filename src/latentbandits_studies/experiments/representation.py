@@ -114,7 +114,7 @@ def rehearse(base: Policy, realisation: Realisation) -> list[Run]:
     with _keeping:
         found = _kept.get(key)
     if found is None:
-        world = HiddenMarkov(transition=truth.transition, means=truth.means, unit_noise=tuple(truth.noise))
+        world = HiddenMarkov(transition=truth.transition, means=truth.means, group_noise=tuple(truth.noise))
         found = [Run.of(base, world.realise(rounds, groups, SEED, 0, repeat)) for repeat in range(REHEARSALS)]
         with _keeping:
             while len(_kept) >= KEPT:

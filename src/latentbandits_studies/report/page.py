@@ -121,7 +121,7 @@ def head(described: Mapping[str, Description], quick: dict[str, bool]) -> str:
         f"latentbandits {last['latentbandits']}, Python {last['python']}, {last['cores']} cores "
         f"({last['processor']}). Runs that two experiments share are counted in both."
         if last is not None
-        else "The manifest of these results is missing: when and where they were computed is not known."
+        else "The file that describes these runs is missing: when and where they were computed is not known."
     )
     source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
     return "".join(
