@@ -116,7 +116,7 @@ ticks = count()
         (lambda rounds, _: np.ones((rounds, 2)), EVERY, "available has type float64 but must have bool or integers"),
         (lambda rounds, _: np.full((rounds, 2), 3), EVERY, "available has numbers other than 0 and 1"),
         (lambda rounds, _: np.tile([1, next(ticks) < 2], (rounds, 1)), "depends_on_its_arguments_alone", "not equal"),
-        (lambda rounds, groups: np.tile([1, groups % 2], (rounds, 1)), "units_share_all_but_the_noise", "not equal"),
+        (lambda rounds, groups: np.tile([1, groups % 2], (rounds, 1)), "groups_share_all_but_the_noise", "not equal"),
         (
             lambda rounds, _: np.tile([1, rounds % 4 > 0], (rounds, 1)),
             "a_longer_realisation_begins_like_a_shorter_one",

@@ -45,7 +45,7 @@ LEAST_SURE = 0.5  # below this there is no advice that could flip
 
 @runtime_checkable
 class Advisable(Protocol):
-    """What is advised on in its own way, such as a `Diagnosis`: by each explanation of a log that is still in the race."""
+    """What is advised on in its own way, such as a `Diagnosis`: by each hypothesis about a log that is still in the race."""
 
     @property
     def advise(self) -> Callable[..., "Advice"]:

@@ -32,7 +32,7 @@ class FittedProblem(WorldProblem):
 
     Attributes
     ----------
-    kind : the explanation that the world stands for
+    kind : the hypothesis that the world stands for
     world, groups, horizon, runs, seed, policies : as in `WorldProblem`
     """
 
