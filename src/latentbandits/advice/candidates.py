@@ -47,7 +47,7 @@ def group(problem: BaseProblem, name: str) -> dict[str, Spec]:
     ['state-library', 'state-library:low=0.02,high=0.2']
     """
     groups = problem.groups or 1
-    several, known = min(groups, problem.arms), problem.known_range()
+    several, means = min(groups, problem.arms), problem.known_range()
     pairs = (
         [spec if several == problem.arms else f"{spec}:groups={several}" for spec in TWO_GROUP] if several > 1 else []
     )
@@ -56,8 +56,8 @@ def group(problem: BaseProblem, name: str) -> dict[str, Spec]:
     single = [spec for spec in REGISTRY if spec not in (*TWO_GROUP, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
     shared = [f"groups={groups}"] if groups > 1 else []
     libraries = [shared] if shared else []
-    if known is not None:
-        ends = [f"low={known.low:.6g}", f"high={known.high:.6g}"]
+    if means is not None:
+        ends = [f"low={means.low:.6g}", f"high={means.high:.6g}"]
         libraries += [ends, *([[*shared, *ends]] if shared else [])]
     variants = [f"state-library:{','.join(settings)}" for settings in libraries]
     return {spec: spec for spec in [single[0], *variants, *pairs, *single[1:], ab_test(problem)]}
@@ -92,6 +92,6 @@ def fit_policy(owner: str, problem: object, policy: Spec, **words: object) -> tu
     """
     described = as_problem(problem, **words)
     spec = specs.shown_as(policy)
-    fitting = as_policies({spec: policy}, described, owner)[spec]
-    check_groups(owner, spec, fitting, described.groups)
-    return described, spec, specs.name_of(policy), fitting
+    contestant = as_policies({spec: policy}, described, owner)[spec]
+    check_groups(owner, spec, contestant, described.groups)
+    return described, spec, specs.name_of(policy), contestant

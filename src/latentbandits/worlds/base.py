@@ -248,8 +248,8 @@ class SampledWorld(ABC):
             size = size * alternating(run, self.changing_noise, len(means))[:, None]
         generator = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, len(scales)))
         noise = standardised(generator, self.noise_shape, self.autocorrelation, len(means), len(scales)) * scales
-        made: np.ndarray = means[:, None, :] + noise[:, :, None] * np.broadcast_to(size, means.shape)[:, None, :]
-        return made
+        rewards: np.ndarray = means[:, None, :] + noise[:, :, None] * np.broadcast_to(size, means.shape)[:, None, :]
+        return rewards
 
     def dominate(self, levels: np.ndarray) -> np.ndarray:
         """Return levels from 0 to 1 (rounds or states, arms) in which the last arms are never above the first, if some are dominated."""
