@@ -169,7 +169,7 @@ def test_what_a_quick_run_points_to_is_no_verdict() -> None:
         "A quick run judges nothing; it points to: 1 holds, 1 does not hold, 1 is tied, 1 cannot be judged.",
         "  cannot be judged (points to: does not hold): It does not hold",
     ]
-    assert [claim.said for claim in quick.claims] == [
+    assert [claim.wording for claim in quick.claims] == [
         *(f"cannot be judged (points to: {word})" for word in VERDICTS[:-1]),
         "cannot be judged",
     ]

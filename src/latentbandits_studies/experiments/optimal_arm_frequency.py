@@ -21,25 +21,25 @@ BINS, SMOOTH = 100, 5  # bins of a curve, and how many of them a smoothed point 
 def cases(quick: bool) -> list[Case]:
     """Return four rows of the main table, with curves."""
     draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, 2)
-    made = []
+    planned = []
     for name in ROWS:
         world, horizon = rows()[name]
         policies = {column: fitted(column, world.arms) for column in (*COLUMNS, LIMIT)}
-        made.append(Case(name, world, policies, horizon, draws, repeats, bins=BINS))
-    return made
+        planned.append(Case(name, world, policies, horizon, draws, repeats, bins=BINS))
+    return planned
 
 
 def curves(results: pd.DataFrame, case: str) -> dict[str, np.ndarray]:
     """Return, per policy, the smoothed mean curve and its 95 % band over matrices: an array (3, bins)."""
-    found = {}
+    bands = {}
     window = np.ones(SMOOTH)
     for name, part in results[results["case"] == case].groupby("policy", sort=False):
         runs = np.stack(part["optimal_curve"].to_list()).astype(float)
         weight = np.convolve(np.ones(runs.shape[1]), window, mode="same")
         smoothed = np.stack([np.convolve(run, window, mode="same") for run in runs]) / weight
         per_draw = pd.DataFrame(smoothed).groupby(part["draw"].to_numpy()).mean().to_numpy()
-        found[str(name)] = np.array([interval(column) for column in per_draw.T]).T
-    return found
+        bands[str(name)] = np.array([interval(column) for column in per_draw.T]).T
+    return bands
 
 
 def score(results: pd.DataFrame) -> list[Claim]:

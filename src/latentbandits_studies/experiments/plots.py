@@ -78,13 +78,13 @@ def bars(
     axes: Axes, results: pd.DataFrame, case: str, names: list[str], texts: list[str], published: list[float | None]
 ) -> None:
     """Plot mean regret with intervals as bars, the published figures as diamonds, the limit as a line."""
-    for x, (name, known) in enumerate(zip(names, published, strict=True)):
+    for x, (name, printed_value) in enumerate(zip(names, published, strict=True)):
         span = interval(per_draw(results, case, name))
         hatch = "//" if "|" in name and not name.endswith(("full", "slopes")) else None
         axes.bar(x, span[0], color=style(name).color, alpha=0.75, hatch=hatch, edgecolor="white")
         curve(axes, [x], [span], color=BLACK, marker="", linewidth=1)
-        if known is not None:
-            axes.plot(x, known, marker="D", color="white", markeredgecolor=BLACK, ms=5, zorder=5)
+        if printed_value is not None:
+            axes.plot(x, printed_value, marker="D", color="white", markeredgecolor=BLACK, ms=5, zorder=5)
     limit(axes, results, case)
     axes.set_xticks(range(len(names)), texts, rotation=40, ha="right", fontsize=7.5)
     axes.set_title(case, fontsize=9)
