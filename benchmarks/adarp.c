@@ -1,4 +1,4 @@
-/* AdaRP-UCB for two arms, two units and six features, written by hand: the yardstick of `make bench`.
+/* AdaRP-UCB for two arms, two groups and six features, written by hand: the yardstick of `make bench`.
  *
  * Plain scalar C in the order of the paper's Algorithm 4: inverse matrices by Sherman and Morrison's formula, one
  * update per unit, coefficients as inverse times response, and the residual gate computed the plain way (a fresh
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define K 2 /* arms, and units: a probe takes one round */
+#define K 2 /* arms, and groups: a probe takes one round */
 #define D 6 /* features */
 
 static double inverse[K][D][D], response[K][D], theta[K][D];

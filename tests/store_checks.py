@@ -98,11 +98,11 @@ class StoreChecks:
     def test_experiments(self) -> None:
         """In the order in which they were made, each by its name; a name can be taken once."""
         assert self.storage.experiments() == []
-        made = [self.storage.create(name, f'{{"of":"{name}"}}', "draft", FIRST) for name in ("z", "a")]
+        made = [self.storage.create(name, f'{{"of":"{name}"}}', "shadow", FIRST) for name in ("z", "a")]
         assert self.storage.experiments() == made
         assert self.storage.experiment("a") == made[1]
         assert self.storage.experiment("A") is None
-        assert (made[0].name, made[0].spec, made[0].status, made[0].head) == ("z", '{"of":"z"}', "draft", 2)
+        assert (made[0].name, made[0].spec, made[0].status, made[0].head) == ("z", '{"of":"z"}', "shadow", 2)
         assert self.storage.events(made[0].id) == list(FIRST)
         before = self._all()
         try:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -85,6 +85,25 @@ def test_candidates_are_what_the_deployment_permits() -> None:
         lb.advise(SMALL, ["adarp-ucb", "ucb1"])
     with pytest.raises(ValueError, match="policies that are not given the truth"):
         lb.advise(SMALL, ["bayes-planner", "ucb1"])
+
+
+@pytest.mark.parametrize(
+    ("policies", "options", "sentence"),
+    [
+        (["adarp-ucb"], {}, "groups of adarp-ucb is 2"),
+        (["ucb1", "ucb1"], {}, "policies is 'ucb1' but must be given once"),
+        (7, {}, "policies is 7"),
+        ([], {}, r"policies is \[\]"),
+        ([lb.policy("ucb1", arms=5)], {}, r"policies\['UCB1'\].arms is 5"),
+        (["ucb1", "ts"], {"workers": 0}, "workers is 0"),
+    ],
+)
+@pytest.mark.parametrize("function", [lb.advise, lb.compare])
+def test_a_refusal_names_the_function_that_was_called(
+    function: Callable[..., object], policies: Any, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(lb.InvalidValueError, match=f"^{function.__name__}: {sentence}"):
+        function(SMALL, policies, **options)
 
 
 def test_a_race_spends_nothing_on_the_hopeless_and_keeps_the_best() -> None:
@@ -281,7 +300,7 @@ def test_the_command_and_its_page(
     assert cli.main(["advise", *options]) == 0
     assert (tmp_path / "advice.html").read_text() == page
     capsys.readouterr()
-    assert cli.main(["advise", *options, "--json", "--no-flips"]) == 0
+    assert cli.main(["advise", *options, "--json", "--no-sweep"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert f"use {found['policy']}" in said.lower()
     assert found["worth"]["policy"] == found["policy"]

@@ -98,7 +98,7 @@ WORLDS: dict[str, tuple[Settings, int, bool]] = {
     "clicks": ({"rewards": "bernoulli"}, 1, True),
     "clicks, three groups": ({"rewards": "bernoulli", "arms": 3}, 3, True),
     "two groups": ({"noise": 0.1}, 2, True),
-    "groups of unequal noise": ({"unit_noise": (0.05, 1.0)}, 2, True),
+    "groups of unequal noise": ({"group_noise": (0.05, 1.0)}, 2, True),
     "carryover": ({"carryover": 0.4, "means": ALIKE, "noise": 0.1}, 1, True),
     "carryover, clicks": ({"carryover": 0.4, "means": ALIKE, "rewards": "bernoulli"}, 1, True),
     "five arms": ({"arms": 5, "noise": 0.2}, 1, True),

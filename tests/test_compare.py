@@ -161,7 +161,7 @@ def test_any_world_and_any_way_to_name_it(tmp_path: Path) -> None:
         lb.compare({"sates": 3})
 
 
-def test_units_of_the_problem_are_a_limit() -> None:
+def test_groups_of_the_problem_are_a_limit() -> None:
     with pytest.raises(ValueError, match="groups of adarp-ucb is 2 but must be at most the problem's 1"):
         lb.compare(SMALL, ["adarp-ucb"])
     comparison = lb.compare(SMALL, ["adarp-ucb", "ucb1"], groups=2)

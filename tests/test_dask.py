@@ -65,7 +65,7 @@ def test_workers_whose_code_differs_are_refused(address: str, monkeypatch: pytes
     monkeypatch.setattr(blocks, "digest_code", lambda *things: "0" * 16)
     with (
         open_executor(address) as executor,
-        pytest.raises(lb.InvalidValueError, match="simulate: code of a worker is 'another'"),
+        pytest.raises(lb.InvalidValueError, match="simulation: code of a worker is 'another'"),
     ):
         play(executor)
 

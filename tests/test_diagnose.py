@@ -167,7 +167,7 @@ def test_advice_follows_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "by one hypothesis of the log: regimes" in advice.text()
     d.save(tmp_path / "d.npz")
     args = ["advise", str(tmp_path / "d.npz"), "--policies", "ucb1", "random", "--horizon", "300", "--runs", "8"]
-    assert cli.main([*args, "--no-flips", "--out", str(tmp_path / "advice.html")]) == 0
+    assert cli.main([*args, "--no-sweep", "--out", str(tmp_path / "advice.html")]) == 0
     assert "use ucb1" in capsys.readouterr().out
     assert (tmp_path / "advice.html").exists()
 

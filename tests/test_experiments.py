@@ -166,7 +166,7 @@ def ablation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_reproduce_leaves_rows_and_a_manifest(ablation: Path, tmp_path: Path) -> None:
+def test_reproduce_leaves_rows_and_a_description(ablation: Path, tmp_path: Path) -> None:
     shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
     outcomes = reproduce(["ablation"], tmp_path, quick=True)
     assert [outcome.experiment.id for outcome in outcomes] == ["ablation"]
@@ -179,7 +179,7 @@ def test_reproduce_leaves_rows_and_a_manifest(ablation: Path, tmp_path: Path) ->
     assert described["quick"] is True
     assert described["cases"][0]["world"]["stickiness"] == 0.95
     assert described["cases"][0]["policies"]["adasp-ucb|pair|no lag"]["lag"] == "none"
-    assert (outcomes[0].computed, outcomes[0].found) == (0, 156)
+    assert (outcomes[0].computed, outcomes[0].reused) == (0, 156)
 
 
 def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
     next((tmp_path / "runs").glob("*.parquet")).unlink()
     seen: list[tuple[int, int]] = []
     outcome = reproduce(["ablation"], tmp_path, quick=True, progress=lambda done, total: seen.append((done, total)))[0]
-    assert (outcome.computed, outcome.found) == (1, 155)
+    assert (outcome.computed, outcome.reused) == (1, 155)
     assert seen[-1] == (QUICK_MATRICES * 3000, QUICK_MATRICES * 3000)  # one policy
     assert Store(tmp_path).descriptions()["ablation"]["seconds"] > 0.5 * whole
 

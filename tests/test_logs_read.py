@@ -130,7 +130,7 @@ def test_rounds_units_and_gaps() -> None:
     assert count_gaps(twice, None, 8).tolist() == [1] * 8
 
 
-def test_units_share_the_state_of_their_round() -> None:
+def test_groups_share_the_state_of_their_round() -> None:
     random = np.random.default_rng(0)
     states = np.repeat(np.arange(800) // 40 % 2, 2)
     arms = random.integers(2, size=1600)

@@ -127,7 +127,7 @@ def test_every_experiment_has_a_figure_of_its_own_name() -> None:
 
 @pytest.mark.usefixtures("words_alone")
 def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) -> None:
-    """Even without a manifest: the rows have a column for it."""
+    """Even without the file that describes the runs: the rows have a column for it."""
     for name in QUICK:
         shutil.copy(site / "results" / f"{name}.parquet", tmp_path)
     rows = pd.read_parquet(tmp_path / "ablation.parquet")
@@ -136,7 +136,7 @@ def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) 
     assert "Quick run of many-arms:" in content
     assert "In full: <code>latentbandits reproduce many-arms</code>" in content
     assert "Not run, and so not on this page: table2, winning-rates" in content
-    assert "manifest of these results is missing" in content
+    assert "file that describes these runs is missing" in content
     assert "None" not in re.sub(r"base64,[^\"]*", "", content)
 
 
@@ -169,7 +169,7 @@ def test_what_a_quick_run_points_to_is_no_verdict() -> None:
         "A quick run judges nothing; it points to: 1 holds, 1 does not hold, 1 is tied, 1 cannot be judged.",
         "  cannot be judged (points to: does not hold): It does not hold",
     ]
-    assert [claim.said for claim in quick.claims] == [
+    assert [claim.wording for claim in quick.claims] == [
         *(f"cannot be judged (points to: {word})" for word in VERDICTS[:-1]),
         "cannot be judged",
     ]

@@ -1,4 +1,4 @@
-"""The mind of StateLibrary, to read: names of regimes, what follows, when they were seen, the doubt of every arm, and its slopes."""
+"""What StateLibrary believes: its states, what follows each, when they were seen, the standard error of every arm, and its slopes."""
 
 import itertools
 import math

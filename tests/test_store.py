@@ -302,7 +302,7 @@ def test_other_shares_go_on_with_the_same_random_stream(make: Make) -> None:
     ("given", "sentence"),
     [
         ({"policy": "ubc1", "arms": 2}, "did you mean ucb1"),
-        ({}, "arms is None but must be given, since the store has no experiment offers yet"),
+        ({}, "^open_agent: arms is None but must be given, since the store has no experiment offers yet"),
         ({"arms": ["a", "a"]}, "arms is"),
         ({"arms": 2, "window": -1}, "window is -1"),
         (
@@ -345,8 +345,8 @@ def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
     for given, sentence in (
         ({"policy": "ts"}, "policy of the file"),
         ({"policy": "ucb1:exploration=3"}, "policy of the file"),
-        ({"arms": ["a", "x"]}, "arms is"),
-        ({"window": 61}, r"window is 61\.0 but must be 60\.0, as the store has it"),
+        ({"arms": ["a", "x"]}, "^open_agent: arms is"),
+        ({"window": 61}, r"^open_agent: window is 61\.0 but must be 60\.0, as the store has it"),
         ({"seed": 1}, "seed is 1 but must be 0, as the store has it .it cannot change"),
         ({"flor": 1}, "setting is 'flor'"),
     ):

@@ -114,7 +114,7 @@ CORNERS: Mapping[str, tuple[Settings, Settings]] = {
     "light-ridge": ({**GATED, "arms": 3, "regularization": 0.01}, {}),
     "noisy-adarp": ({**GATED, "arms": 2, "groups": 2}, {"noise": 0.5}),
     "switching-adasp": ({**GATED, "arms": 3}, {"stickiness": 0.3}),
-    "unequal-groups": ({**GATED, "arms": 2, "groups": 2}, {"unit_noise": (0.01, 0.4)}),
+    "unequal-groups": ({**GATED, "arms": 2, "groups": 2}, {"group_noise": (0.01, 0.4)}),
     "memory": ({**GATED, "arms": 2, "groups": 2}, {"carryover": 0.5}),
 }
 TRACES = {**GRID, **CORNERS}
@@ -301,7 +301,7 @@ def test_arms_that_leave_during_a_probe_keep_their_part_of_the_fingerprint(order
     assert memory.fingerprint.tolist() == pytest.approx([0.8, 0.5, 0.6, 0.9])
 
 
-def test_units_beyond_the_probe_set_are_averaged() -> None:
+def test_groups_beyond_the_probe_set_are_averaged() -> None:
     policy = lb.policies.TraceLearner(arms=3, groups=5, interval=1, lag="one-hot", fingerprint=True, probe_set=(2, 0))
     seen = features_seen(policy, [(0.25, 0.4, 0.5, 0.6, 0.75), (0.0, 0.0, 0.0, 0.0, 0.0)])
     assert seen[0][0] == [2, 0, 2, 0, 2]

@@ -211,7 +211,7 @@ def test_the_figure_shows_search_and_verdict() -> None:
         ({"policy": lb.policy("d-ucb", arms=3)}, "tune: policies.*arms is 3 but must be the world's 2"),
         (
             {"problem": lb.Replay(np.eye(2))},
-            r"tune: problem is <Recorded: 2 rounds, 2 arms> but must be one whose draws differ",
+            r"tune: problem is <Replay: 2 rounds, 2 arms> but must be one whose draws differ",
         ),
         ({"problem": "nowhere.toml"}, "problem: file is 'nowhere.toml' but must be a TOML file"),
         ({"problem": 3}, "problem: description is 3"),

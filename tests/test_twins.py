@@ -297,7 +297,7 @@ def test_filter_agrees_with_a_sum_over_all_paths(case: str, groups: int) -> None
 
 
 def test_filter_given_unequal_noise_trusts_the_better_unit() -> None:
-    assert_like_twin(lb.policies.BayesGreedy(arms=3, groups=2), {"unit_noise": (0.05, 1.0), "stickiness": 0.9}, seed=6)
+    assert_like_twin(lb.policies.BayesGreedy(arms=3, groups=2), {"group_noise": (0.05, 1.0), "stickiness": 0.9}, seed=6)
 
 
 # Cases worked out by hand.

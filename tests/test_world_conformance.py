@@ -44,7 +44,7 @@ WORLDS: dict[str, Any] = {
     "overlap": lb.HiddenMarkov(separation=0.2),
     "state revealed": lb.HiddenMarkov(reveal="state"),
     "means revealed": lb.HiddenMarkov(reveal="means", carryover=0.5),
-    "unequal groups": lb.HiddenMarkov(unit_noise=(0.1, 0.3)),
+    "unequal groups": lb.HiddenMarkov(group_noise=(0.1, 0.3)),
     "three arms": lb.Drift(arms=3),
     "bernoulli seasons": lb.Seasons(rewards="bernoulli"),
     "counts": lb.HiddenMarkov(rewards="counts", span=(0, 5), available=0.7, stretch=20, together=0.5),
@@ -116,7 +116,7 @@ ticks = count()
         (lambda rounds, _: np.ones((rounds, 2)), EVERY, "available has type float64 but must have bool or integers"),
         (lambda rounds, _: np.full((rounds, 2), 3), EVERY, "available has numbers other than 0 and 1"),
         (lambda rounds, _: np.tile([1, next(ticks) < 2], (rounds, 1)), "depends_on_its_arguments_alone", "not equal"),
-        (lambda rounds, groups: np.tile([1, groups % 2], (rounds, 1)), "units_share_all_but_the_noise", "not equal"),
+        (lambda rounds, groups: np.tile([1, groups % 2], (rounds, 1)), "groups_share_all_but_the_noise", "not equal"),
         (
             lambda rounds, _: np.tile([1, rounds % 4 > 0], (rounds, 1)),
             "a_longer_realisation_begins_like_a_shorter_one",

@@ -140,7 +140,7 @@ def test_a_run_begins_at_any_time_of_a_visit(shape: str) -> None:
     for round_ in (0, 3, 7):
         share = np.mean([states[round_] == 0 for states in first])
         assert share == pytest.approx(2 / 3, abs=0.05), round_
-    left = [length(generator, "fixed", 10, found=True) for _ in range(5000)]
+    left = [length(generator, "fixed", 10, under_way=True) for _ in range(5000)]
     assert sorted(set(left)) == list(range(1, 11))
     assert np.mean(left) == pytest.approx(5.5, rel=0.05)
 

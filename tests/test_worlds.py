@@ -42,8 +42,8 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ),
     (
         lb.HiddenMarkov,
-        {"unit_noise": -0.1},
-        "unit_noise is -0.1 but must be a 1-axis array of finite numbers at least 0",
+        {"group_noise": -0.1},
+        "group_noise is -0.1 but must be a 1-axis array of finite numbers at least 0",
     ),
     (lb.HiddenMarkov, {"noise": 10**400}, "must be a finite number at least 0"),
     (
@@ -136,8 +136,10 @@ def test_what_cannot_be_realised_is_refused() -> None:
         realise(lb.WithAvailability(lb.Drift(), np.ones((2, 2))), horizon=3)
     with pytest.raises(ValueError, match=r"separation is .* but must be less"):
         realise(lb.HiddenMarkov(states=10, separation=0.9))
-    with pytest.raises(ValueError, match=r"unit_noise is \[0.1\] but must be one standard deviation for each of the 2"):
-        realise(lb.HiddenMarkov(unit_noise=(0.1,)), groups=2)
+    with pytest.raises(
+        ValueError, match=r"group_noise is \[0.1\] but must be one standard deviation for each of the 2"
+    ):
+        realise(lb.HiddenMarkov(group_noise=(0.1,)), groups=2)
 
 
 def test_the_chain_moves_as_its_matrix_says() -> None:
@@ -174,7 +176,7 @@ def test_gaussian_noise_per_unit() -> None:
     for group in range(2):  # two groups share the traffic: twice the variance each, as in the paper
         assert stats.kstest(noise[:, group, 0] / (0.2 * np.sqrt(2)), "norm").pvalue > 1e-4
     assert abs(np.corrcoef(noise[:, 0, 0], noise[:, 1, 0])[0, 1]) < 0.03
-    unequal = realise(lb.HiddenMarkov(unit_noise=(0.1, 0.4)), groups=2)
+    unequal = realise(lb.HiddenMarkov(group_noise=(0.1, 0.4)), groups=2)
     spread = (unequal.rewards[:, :, 0] - unequal.means[:, None, 0]).std(axis=0)
     np.testing.assert_allclose(spread, [0.1, 0.4], rtol=0.05)
 

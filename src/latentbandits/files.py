@@ -10,17 +10,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-def write_whole(path: Path, content: bytes, durable: bool = True) -> None:
-    """Write a file by way of a temporary one beside it, so that a crash leaves the old file or the new, never half of one.
-
-    One that is not durable is written sooner, but may be lost or torn if the machine itself fails.
-    """
-    with whole(path, durable) as file:
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file by way of a temporary one beside it, so that a crash leaves the old file or the new, never half of one."""
+    with whole(path) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
-def whole(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
+def whole(path: Path) -> Iterator[BinaryIO]:
     """Open a file to be written piece by piece that is there when all is written, as `write_whole` does."""
     path = Path(os.path.realpath(path)) if path.is_symlink() else path  # a link stays a link
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
@@ -28,8 +25,7 @@ def whole(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
         with open(temporary, "wb") as file:
             yield file
             file.flush()
-            if durable:
-                os.fsync(file.fileno())
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)

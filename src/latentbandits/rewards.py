@@ -179,23 +179,23 @@ def check_means(owner: str, field: str, means: object, rewards: str) -> None:
         raise InvalidValueError(owner, field, means, f"finite numbers {rule} for {rewards} rewards")
 
 
-# The rule of a world's `unit_noise`
-UNIT_NOISE = Vector(1, each=AtLeast(0))
+# The rule of a world's `group_noise`
+GROUP_NOISE = Vector(1, each=AtLeast(0))
 
 
-def unit_scales(owner: str, noise: float, unit_noise: np.ndarray | None, groups: int) -> np.ndarray:
+def group_scales(owner: str, noise: float, group_noise: np.ndarray | None, groups: int) -> np.ndarray:
     """Return the standard deviation of each group's noise.
 
     Groups share a round's traffic: with U of them each sees 1/U of it, so its mean reward has U times the variance (the paper's
-    variance of 2 sigma^2 for two groups). `unit_noise` overrides this; a policy with fewer groups has the first ones.
+    variance of 2 sigma^2 for two groups). `group_noise` overrides this; a policy with fewer groups has the first ones.
     """
-    if unit_noise is None:
+    if group_noise is None:
         return np.full(groups, noise * np.sqrt(groups))
-    if len(unit_noise) < groups:
+    if len(group_noise) < groups:
         raise InvalidValueError(
-            owner, "unit_noise", unit_noise, f"one standard deviation for each of the {groups} groups"
+            owner, "group_noise", group_noise, f"one standard deviation for each of the {groups} groups"
         )
-    return np.array(unit_noise[:groups], dtype=np.float64)
+    return np.array(group_noise[:groups], dtype=np.float64)
 
 
 def sampled(means: np.ndarray, scales: np.ndarray, rewards: str, seed: int, draw: int, repeat: int) -> np.ndarray:

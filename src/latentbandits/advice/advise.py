@@ -45,7 +45,7 @@ LEAST_SURE = 0.5  # below this there is no advice that could flip
 
 @runtime_checkable
 class Advisable(Protocol):
-    """What is advised on in its own way, such as a `Diagnosis`: by each explanation of a log that is still in the race."""
+    """What is advised on in its own way, such as a `Diagnosis`: by each hypothesis about a log that is still in the race."""
 
     @property
     def advise(self) -> Callable[..., "Advice"]:
@@ -163,7 +163,7 @@ class Advice(Result):
         given = [self.problem.source()]
         if self.policies is not None:
             named = self.policies
-            given.append(repr(named) if isinstance(named, str) else policies_source(labelled(named)))
+            given.append(repr(named) if isinstance(named, str) else policies_source(labelled(named, "advise")))
         if self.spent is not None:
             given.append(f"seconds={self.spent.budget:g}")
         elif not self.sweeps and self.sure >= LEAST_SURE:
@@ -256,13 +256,13 @@ def advise(
     simulator = Simulator(seconds, workers, executor, progress or usual("advising"))
     described = as_problem(problem, horizon=horizon, runs=runs, groups=groups, seed=seed)
     policies = policies if policies is not None else described.policies
-    described, specs, made = prepare(described, policies)
-    later = sweep and len(made) > 1
+    described, specs, contestants = prepare(described, policies)
+    later = sweep and len(contestants) > 1
     simulator.stage(RACE)
-    chosen = race(described, made, looks(described.runs), simulator=simulator)
+    chosen = race(described, contestants, looks(described.runs), simulator=simulator)
     undone = name_undone(chosen.worlds(chosen.winner), described.runs, "the choice") if chosen.hurried else []
     simulator.stage(FLIPS if chosen.hurried else MEASURE)  # where the choice takes all the time there is none for flips
-    comparison = measure(described, specs, finalists(chosen, made), simulator)
+    comparison = measure(described, specs, finalists(chosen, contestants), simulator)
     undone += name_undone(comparison.results.draws, described.runs, "the measurement")
     undone += (
         [NO_LIMIT] if simulator.limited and has_limit(described) and LIMIT not in comparison.results.labels else []
@@ -272,16 +272,16 @@ def advise(
     other_kinds: list[flips.Flip] = []
     if later and sure >= LEAST_SURE:
         simulator.stage(FLIPS)
-        swept = {label: specs[label] for label in worth_sweeping(chosen, made)}
+        swept = {label: specs[label] for label in worth_sweeping(chosen, contestants)}
         search = flips.FlipSearch(
-            described, chosen.winner, lambda there: as_policies(swept, there), simulator, chosen.costs
+            described, chosen.winner, lambda there: as_policies(swept, there, "advise"), simulator, chosen.costs
         )
         sweeps, other_kinds = search.run()
         undone += search.left_out()
     elif later and undone:
         undone.append("when it would flip")
     return Advice(
-        candidate_table(chosen), described, chosen.winner, made[chosen.winner], sure, comparison, chosen, sweeps,
+        candidate_table(chosen), described, chosen.winner, contestants[chosen.winner], sure, comparison, chosen, sweeps,
         other_kinds, policies, simulator.account(undone),
     )  # fmt: skip
 
@@ -298,11 +298,11 @@ def prepare(described: BaseProblem, policies: Specs | None) -> tuple[BaseProblem
         raise InvalidValueError(
             "advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one"
         )
-    specs = fairly(candidates(problem, policies), problem)
-    made: dict[str, Policy] = {}
+    specs = fairly(candidates(problem, policies, "advise"), problem)
+    contestants: dict[str, Policy] = {}
     for label, policy in as_policies(specs, problem, "advise").items():
-        check_groups(label, policy, problem.groups)
+        check_groups("advise", label, policy, problem.groups)
         if not isinstance(policy, Policy) or label in REFERENCES[:2]:
             raise InvalidValueError("advise", "policies", label, "policies that are not given the truth")
-        made[label] = policy
-    return problem, specs, made
+        contestants[label] = policy
+    return problem, specs, contestants

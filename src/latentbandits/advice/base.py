@@ -99,8 +99,8 @@ class BaseProblem(ABC):
     def values(self) -> dict[str, object]:
         """Return the problem as plain values."""
         sizes = {"groups": self.groups, "horizon": self.horizon, "runs": self.runs, "seed": self.seed}
-        known = {name: value for name, value in sizes.items() if value is not None}
-        return {"kind": self.kind, "arms": self.arms, **known, "world": str(self)}
+        given = {name: value for name, value in sizes.items() if value is not None}
+        return {"kind": self.kind, "arms": self.arms, **given, "world": str(self)}
 
 
 @runtime_checkable

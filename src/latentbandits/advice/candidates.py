@@ -16,7 +16,7 @@ Specs = Iterable[Spec] | Mapping[str, Spec] | str
 GROUPS = ("all", "paper")
 
 
-def candidates(problem: BaseProblem, policies: Specs | None = None) -> dict[str, Spec]:
+def candidates(problem: BaseProblem, policies: Specs | None = None, owner: str = "candidates") -> dict[str, Spec]:
     """Return the candidates that the number of groups permits, label -> spec.
 
     Examples
@@ -29,7 +29,7 @@ def candidates(problem: BaseProblem, policies: Specs | None = None) -> dict[str,
     if policies is None or (isinstance(policies, str) and policies in GROUPS):
         return group(problem, policies or "all")
     chosen: dict[str, Spec] = {}
-    for label, spec in labelled(policies).items():
+    for label, spec in labelled(policies, owner).items():
         chosen |= group(problem, spec) if isinstance(spec, str) and spec in GROUPS else {label: spec}
     return chosen
 
@@ -47,7 +47,7 @@ def group(problem: BaseProblem, name: str) -> dict[str, Spec]:
     ['state-library', 'state-library:low=0.02,high=0.2']
     """
     groups = problem.groups or 1
-    several, known = min(groups, problem.arms), problem.known_range()
+    several, means = min(groups, problem.arms), problem.known_range()
     pairs = (
         [spec if several == problem.arms else f"{spec}:groups={several}" for spec in TWO_GROUP] if several > 1 else []
     )
@@ -56,8 +56,8 @@ def group(problem: BaseProblem, name: str) -> dict[str, Spec]:
     single = [spec for spec in REGISTRY if spec not in (*TWO_GROUP, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
     shared = [f"groups={groups}"] if groups > 1 else []
     libraries = [shared] if shared else []
-    if known is not None:
-        ends = [f"low={known.low:.6g}", f"high={known.high:.6g}"]
+    if means is not None:
+        ends = [f"low={means.low:.6g}", f"high={means.high:.6g}"]
         libraries += [ends, *([[*shared, *ends]] if shared else [])]
     variants = [f"state-library:{','.join(settings)}" for settings in libraries]
     return {spec: spec for spec in [single[0], *variants, *pairs, *single[1:], ab_test(problem)]}
@@ -68,12 +68,12 @@ def ab_test(problem: BaseProblem) -> str:
     return f"{AB_TEST}:test={max(problem.arms, problem.horizon // 10)}"
 
 
-def check_groups(label: str, policy: Contestant, groups: int | None) -> None:
+def check_groups(owner: str, label: str, policy: Contestant, groups: int | None) -> None:
     """Refuse a policy that needs more groups than there are."""
     needed: int = policy.groups
     if groups is not None and needed > groups:
         raise InvalidValueError(
-            "compare", f"groups of {label}", needed, f"at most the problem's {groups} (its key is groups)"
+            owner, f"groups of {label}", needed, f"at most the problem's {groups} (its key is groups)"
         )
 
 
@@ -90,13 +90,8 @@ def fit_policy(owner: str, problem: object, policy: Spec, **words: object) -> tu
     Traceback (most recent call last):
     latentbandits.settings.InvalidValueError: trace: groups of rp-ucb is 2 but must be at most the problem's 1 (its key is groups)
     """
-    try:
-        described = as_problem(problem, **words)
-        spec = specs.shown_as(policy)
-        made = as_policies({spec: policy}, described)[spec]
-        check_groups(spec, made, described.groups)
-        return described, spec, specs.name_of(policy), made
-    except InvalidValueError as refusal:
-        if refusal.owner in ("compare", "simulate"):
-            raise refusal.at(owner=owner) from None
-        raise
+    described = as_problem(problem, **words)
+    spec = specs.shown_as(policy)
+    contestant = as_policies({spec: policy}, described, owner)[spec]
+    check_groups(owner, spec, contestant, described.groups)
+    return described, spec, specs.name_of(policy), contestant

@@ -19,7 +19,7 @@ from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import counted
 from latentbandits.presentation.progress import usual
 from latentbandits.protocols import Contestant, Oracle, World
-from latentbandits.settings import InvalidValueError
+from latentbandits.settings import InvalidValueError, check_int
 from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 from latentbandits.specs import fairly
@@ -97,9 +97,9 @@ class Comparison(Result):
         """The best policy; empty if only oracles were compared."""
         return self.ranked[0] if self.ranked else ""
 
-    def difference(self, one: str, other: str) -> tuple[float, float, float]:
+    def difference(self, label: str, other: str) -> tuple[float, float, float]:
         """Return the mean regret of one policy less that of another on the same runs, and its 95 % interval."""
-        return interval(self.regret[one] - self.regret[other])
+        return interval(self.regret[label] - self.regret[other])
 
     def figure(self) -> "Figure":
         """Return a figure of regret over time, with 95 % bands; oracles are dashed or dotted."""
@@ -190,23 +190,25 @@ def compare(
     >>> bool(comparison.table.loc["state-library", "beats_next"] > 0.5)
     True
     """
+    if workers is not None:
+        check_int("compare", "workers", workers, least=1)
     described = as_problem(problem, horizon=horizon, runs=runs, groups=groups, seed=seed)
     named = policies if policies is not None else described.policies or defaults(described)
-    specs = fairly(candidates(described, named), described)
+    specs = fairly(candidates(described, named, "compare"), described)
     for name in REFERENCES:
         if specs.get(name, name) != name:
             raise InvalidValueError(
                 "compare", "label", name, "another one: this is a reference that all are compared with"
             )
-    made = as_policies(specs, described, "compare")
-    for label, policy in made.items():
-        check_groups(label, policy, described.groups)
-    made |= references(described, made)
+    contestants = as_policies(specs, described, "compare")
+    for label, policy in contestants.items():
+        check_groups("compare", label, policy, described.groups)
+    contestants |= references(described, contestants)
     results = simulate(
-        described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
+        described, contestants, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
         workers=workers, executor=executor, progress=progress or usual("comparing"),
     )  # fmt: skip
-    return rank(described, specs, made, results)
+    return rank(described, specs, contestants, results)
 
 
 def defaults(problem: BaseProblem) -> list[str]:
@@ -260,27 +262,27 @@ def has_limit(world: World) -> bool:
     return realisation.truth is not None and realisation.context.shape[1] == 0  # it reads no context
 
 
-def references(world: World, known: Container[str] = ()) -> dict[str, Contestant]:
-    """Return the references of a world that are not known yet, label -> policy.
+def references(world: World, present: Container[str] = ()) -> dict[str, Contestant]:
+    """Return the references of a world that are not present yet, label -> policy.
 
     Examples
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.advice.compare import references
-    >>> list(references(lb.Drift(), known=["random"]))
+    >>> list(references(lb.Drift(), present=["random"]))
     ['best-single-arm']
     """
-    wanted = [name for name in REFERENCES if name not in known and (name != LIMIT or has_limit(world))]
-    return as_policies(wanted, world) if wanted else {}
+    wanted = [name for name in REFERENCES if name not in present and (name != LIMIT or has_limit(world))]
+    return as_policies(wanted, world, "compare") if wanted else {}
 
 
 def rank(
-    problem: BaseProblem, specs: Mapping[str, Spec], made: Mapping[str, Contestant], results: Results
+    problem: BaseProblem, specs: Mapping[str, Spec], contestants: Mapping[str, Contestant], results: Results
 ) -> Comparison:
-    """Return the comparison of paired results: `specs` as given, `made` the policies that played."""
+    """Return the comparison of paired results: `specs` as given, `contestants` the policies that played."""
     regret = dict(zip(results.labels, results.regret, strict=True))
     order = sorted(results.labels, key=lambda label: float(regret[label].mean()))
-    ranked = [label for label in order if label in specs and not isinstance(made[label], Oracle)]
+    ranked = [label for label in order if label in specs and not isinstance(contestants[label], Oracle)]
     record = is_record(problem, results.seed)
     summaries = {row.label: row for row in results.summary()}
     unknown = (np.nan,) * 3
@@ -301,7 +303,7 @@ def rank(
                 "rank": 1 + sum(regret[other].mean() < regret[label].mean() for other in ranked)
                 if label in ranked
                 else 0,
-                "groups": made[label].groups,
+                "groups": contestants[label].groups,
                 "regret": row.regret,
                 "low": max(row.low, 0.0),  # regret is never less
                 "high": row.high,
@@ -335,9 +337,9 @@ def over_seeds(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def wins(one: np.ndarray, other: np.ndarray) -> float:
+def wins(regret: np.ndarray, other: np.ndarray) -> float:
     """Return the number of runs in which one has less regret than the other; a tie counts half."""
-    return float((one < other).sum() + 0.5 * (one == other).sum())
+    return float((regret < other).sum() + 0.5 * (regret == other).sum())
 
 
 def wilson_interval(count: float, size: int) -> tuple[float, float, float]:

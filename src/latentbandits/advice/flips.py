@@ -111,8 +111,8 @@ class FlipSearch:
         """Return the races along one quantity, and its flips."""
         moved = [(value, self.problem.move(quantity, value)) for value in self.problem.grid(quantity)]
         points = [Point(value, there, self.race(there)) for value, there in moved]
-        known = self.problem.bounds(quantity)
-        return Sweep(quantity, known, points, self.flips(quantity, known, points))
+        bounds = self.problem.bounds(quantity)
+        return Sweep(quantity, bounds, points, self.flips(quantity, bounds, points))
 
     def other_kind(self, words: str) -> Flip | None:
         """Return the flip if the world were of another kind; None if the advice stands."""
@@ -121,14 +121,14 @@ class FlipSearch:
         saved = self.confirm(there, ran)
         return Flip("kind", words, math.nan, math.nan, ran.winner, saved, math.nan, inside=False) if saved > 0 else None
 
-    def flips(self, quantity: str, known: Range, points: list[Point]) -> list[Flip]:
+    def flips(self, quantity: str, bounds: Range, points: list[Point]) -> list[Flip]:
         """Return where another policy becomes better, on both sides: through the range and beyond it."""
-        inside = within([point.value for point in points], known)
+        inside = within([point.value for point in points], bounds)
         down, up = points[inside[-1] :: -1], points[inside[0] :]
-        flips = [self.first_flip(quantity, side, known, path) for side, path in (("below", down), ("above", up))]
+        flips = [self.first_flip(quantity, side, bounds, path) for side, path in (("below", down), ("above", up))]
         return [flip for flip in flips if flip is not None]
 
-    def first_flip(self, quantity: str, side: str, known: Range, path: list[Point]) -> Flip | None:
+    def first_flip(self, quantity: str, side: str, bounds: Range, path: list[Point]) -> Flip | None:
         """Return the first flip along a path after a point at which the advice stands."""
         stands: float | None = None
         for point in path:
@@ -137,7 +137,7 @@ class FlipSearch:
                 stands = point.value
             elif stands is not None:
                 low, high = sorted(self.bracket(quantity, stands, point.value, better))
-                overlaps = known.low < high and low < known.high
+                overlaps = bounds.low < high and low < bounds.high
                 return Flip(quantity, side, low, high, better, saved, point.value, overlaps)
         return None
 
@@ -183,18 +183,18 @@ class FlipSearch:
         return 1 - float(theirs.mean() / ours.mean()) if ours.mean() > 0 else 0.0, p_value(ours - theirs)
 
 
-def within(values: Sequence[float], known: Range) -> list[int]:
+def within(values: Sequence[float], bounds: Range) -> list[int]:
     """Return the positions of the values inside a range, or of the nearest if there is none."""
-    distances = [away(value, known) for value in values]
+    distances = [away(value, bounds) for value in values]
     return [i for i, distance in enumerate(distances) if distance == min(distances)]
 
 
-def away(value: float, known: Range) -> float:
+def away(value: float, bounds: Range) -> float:
     """Return how far a value lies outside a range: on a logarithmic scale, or on a linear one for a range that begins at 0 or below."""
-    if known.low <= value <= known.high:
+    if bounds.low <= value <= bounds.high:
         return 0.0
-    edge = known.low if value < known.low else known.high
-    if known.low <= 0:
+    edge = bounds.low if value < bounds.low else bounds.high
+    if bounds.low <= 0:
         return abs(value - edge)
     return abs(math.log(max(value, 1e-12) / max(edge, 1e-12)))
 

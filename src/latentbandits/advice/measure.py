@@ -21,19 +21,19 @@ CLOSE, FINALISTS = 2.0, 6
 LIMIT_SHARE = 0.5  # of the time there is for measuring: a limit that takes more is left out
 
 
-def finalists(chosen: Race, made: Mapping[str, Contestant]) -> list[str]:
+def finalists(chosen: Race, contestants: Mapping[str, Contestant]) -> list[str]:
     """Return the candidates to measure: the first two, those close to the winner, the best of another class."""
     order = chosen.order
     close = [label for label in order if label in chosen.left or chosen.over(label, chosen.winner) < CLOSE]
-    others = [label for label in order if type(made[label]) is not type(made[chosen.winner])]
+    others = [label for label in order if type(contestants[label]) is not type(contestants[chosen.winner])]
     return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1]])]
 
 
-def worth_sweeping(chosen: Race, made: Mapping[str, Contestant]) -> list[str]:
+def worth_sweeping(chosen: Race, contestants: Mapping[str, Contestant]) -> list[str]:
     """Return the candidates that could flip the advice: of many variants of the winner only the best one, and presets."""
-    variants = [label for label in chosen.order[1:] if type(made[label]) is type(made[chosen.winner])]
+    variants = [label for label in chosen.order[1:] if type(contestants[label]) is type(contestants[chosen.winner])]
     spared = [label for label in variants[1:] if label not in REGISTRY]
-    return [label for label in made if label not in spared]
+    return [label for label in contestants if label not in spared]
 
 
 def candidate_table(chosen: Race) -> pd.DataFrame:
@@ -72,15 +72,15 @@ def measure(problem: BaseProblem, specs: Mapping[str, Spec], chosen: list[str], 
     tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith(AB_TEST)]
     measured |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
     measured = fairly(measured, problem)
-    made = as_policies(measured, problem)
-    made |= references(problem, made)
-    if simulator.limited and LIMIT in made:
+    contestants = as_policies(measured, problem, "advise")
+    contestants |= references(problem, contestants)
+    if simulator.limited and LIMIT in contestants:
         begin = simulator.spent
-        simulator.simulate(problem, {LIMIT: made[LIMIT]}, HELD_OUT, START, bins=BINS)
+        simulator.simulate(problem, {LIMIT: contestants[LIMIT]}, HELD_OUT, START, bins=BINS)
         if (simulator.spent - begin) / START * problem.runs > LIMIT_SHARE * simulator.left:
-            del made[LIMIT]
-    results = simulator.play(problem, made, HELD_OUT, problem.runs, needed=START, bins=BINS)
-    return rank(problem, measured, made, results)
+            del contestants[LIMIT]
+    results = simulator.play(problem, contestants, HELD_OUT, problem.runs, needed=START, bins=BINS)
+    return rank(problem, measured, contestants, results)
 
 
 def sureness(chosen: Race, comparison: Comparison) -> float:

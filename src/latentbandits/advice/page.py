@@ -27,8 +27,8 @@ SWEEPS = (
 RACE = "Every candidate ran on the same worlds, a few more at a time, and dropped out when it had clearly lost."
 
 
-def page(advice: "Advice") -> str:
-    """Return the page of an advice."""
+def page(advice: "Advice", notes: Sequence[str] = ()) -> str:
+    """Return the page of an advice; notes stand below its title."""
     first, *rest = verdict(advice)
     fresh = f"Regret over time on {advice.comparison.results.draws:,} worlds that were not used to choose."
     raced = "Regret over the winner's, on the worlds that the candidate ran on."
@@ -50,6 +50,7 @@ def page(advice: "Advice") -> str:
     return html.page(
         first,
         tag("h1", first.replace(" %", "\N{NO-BREAK SPACE}%")),
+        *(tag("p", line, classes="quick") for line in notes),
         *(tag("p", line) for line in rest),
         *(tag("p", line, classes="quick") for line in remarks(advice.comparison)),
         tag("p", "Problem: ", tag("code", str(advice.problem)), classes="note"),

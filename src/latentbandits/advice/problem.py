@@ -174,11 +174,11 @@ class Problem(BaseProblem):
         >>> lb.Problem(arms=4, noise=0.3).widen().vague
         ('states', 'dwell')
         """
-        known = {*self.given, *check.sizes_of_matrices(self.given, self._content())}
+        stated = {*self.given, *check.sizes_of_matrices(self.given, self._content())}
         unsaid = {}
         for name in self.quantities:
             word = QUANTITIES[name]
-            if word.wide is not None and name not in known:
+            if word.wide is not None and name not in stated:
                 scale = self.scale if word.scaled else 1
                 unsaid[name] = Range(word.wide.low * scale, word.wide.high * scale)
         return type(self)(**{**self.given, **unsaid})
@@ -223,12 +223,12 @@ class Problem(BaseProblem):
             return []
         matrices = [PARAMETERS[name] for name in ("means", "transition") if isinstance(vars(self)[name], list)]
         fixed = {size for word in matrices for size in word.sizes} | {word.group for word in matrices}
-        found = []
+        quantities = []
         for name in ("dwell", *(name for name in QUANTITIES if name != "dwell")):
             has = name in self.quantities or (name == "dwell" and self.stickiness is not None)
             free = name not in fixed and (QUANTITIES[name].scale != LINEAR or name in self.vague)
-            found += [name] if has and free and QUANTITIES[name].swept else []
-        return [*found, *super().movable()]
+            quantities += [name] if has and free and QUANTITIES[name].swept else []
+        return [*quantities, *super().movable()]
 
     def bounds(self, quantity: str) -> Range:
         """Return the range that the problem gives for a quantity; stickiness is converted to a dwell time."""

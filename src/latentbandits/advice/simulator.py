@@ -9,7 +9,7 @@ from latentbandits.advice.base import BaseProblem
 from latentbandits.compiled import waited
 from latentbandits.presentation.numbers import counted
 from latentbandits.protocols import Contestant
-from latentbandits.settings import Above, check_range
+from latentbandits.settings import Above, check_int, check_range
 from latentbandits.simulation.batch import simulate
 from latentbandits.simulation.results import Results
 
@@ -84,7 +84,8 @@ class Simulator:
         progress: Report | None = None,
     ) -> None:
         self.seconds = None if seconds is None else check_range("advise", "seconds", seconds, Above(0))
-        self.workers, self.executor, self.progress = workers, executor, progress
+        self.workers = None if workers is None else check_int("advise", "workers", workers, least=1)
+        self.executor, self.progress = executor, progress
         self._rounds = 0  # played so far
         self._begin, self._compiled = time.perf_counter(), waited()
         self._share, self._pace = 1.0, 0.0  # seconds per round of this stage, as last measured

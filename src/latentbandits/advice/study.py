@@ -175,7 +175,9 @@ def run_trials(study: "Study", task: Task, trials: int, progress: Callable[[int]
         for rounds in task.rungs:
             value = task.train(policy, rounds, task.worlds)
             trial.report(value, rounds)
-            rivals = [one.intermediate_values[rounds] for one in finished if rounds in one.intermediate_values]
+            rivals = [
+                earlier.intermediate_values[rounds] for earlier in finished if rounds in earlier.intermediate_values
+            ]
             if rounds == task.horizon:
                 study.tell(trial, value)
             elif not promising(value, rivals):

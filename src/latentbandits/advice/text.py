@@ -55,9 +55,9 @@ def as_text(rows: list[list[str]]) -> str:
 
 def definitions(comparison: "Comparison", left_out: bool = False) -> str:
     """Return what the columns are; there may have been no time for the limit."""
-    known = LIMIT in comparison.table.index
+    has_limit = LIMIT in comparison.table.index
     without = "; the limit was left out for lack of time" if left_out else "; no limit is known for this world"
-    limit = f"; x limit: divided by the regret of {worth.PLANNER}" if known else without
+    limit = f"; x limit: divided by the regret of {worth.PLANNER}" if has_limit else without
     seeds = (
         " A record is one run: random policies are played with several policy seeds, which say nothing about another record, "
         f"and regret is against the best reward of every round, noise included; {SEEDS}: what contains their regrets."
@@ -87,17 +87,17 @@ def comparison_rows(comparison: "Comparison") -> list[list[str]]:
 
 def comparison_row(name: Hashable, row: "pd.Series") -> list[str]:
     """Return the cells of one policy, in the order of `HEAD`; what is not known is a dash."""
-    known = {field: value == value and abs(value) != math.inf for field, value in row.items()}
+    finite = {field: value == value and abs(value) != math.inf for field, value in row.items()}
     return [
         str(name),
         str(int(row["rank"])) if row["rank"] else "-",
         figure(row["regret"]),
-        span(row["low"], row["high"]) if known["high"] else "-",
-        percent(row["share"], digits=1) if known["share"] else "-",
-        multiple(row["x_limit"]) if known["x_limit"] else "-",
+        span(row["low"], row["high"]) if finite["high"] else "-",
+        percent(row["share"], digits=1) if finite["share"] else "-",
+        multiple(row["x_limit"]) if finite["x_limit"] else "-",
         percent(row["optimal"], digits=1),
         figure(row["probes"]) if row["probes"] else "-",
-        percent(row["beats_next"]) if known["beats_next"] else "-",
+        percent(row["beats_next"]) if finite["beats_next"] else "-",
         str(int(row["groups"])),
     ]
 

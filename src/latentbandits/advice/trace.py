@@ -186,16 +186,18 @@ def trace(
     >>> trace.table.columns.tolist()
     ['state', 'best', 'group 0', 'group 1', 'probe', 'regret']
     """
-    place, spec, name, made = fit_policy(OWNER, problem, policy, seed=seed)
+    place, spec, name, contestant = fit_policy(OWNER, problem, policy, seed=seed)
     first, last = window(place.horizon, start, rounds)
     if place.arms > MOST_ARMS:
         raise InvalidValueError(OWNER, "arms", place.arms, f"at most {MOST_ARMS}, or else no figure could show them")
     # the streams of `simulate`: this is its first run
-    realisation = place.realise(last, made.groups, place.seed, 0, 0)
+    realisation = place.realise(last, contestant.groups, place.seed, 0, 0)
     random = stream(place.seed, Purpose.POLICY, 0, 0)
-    arms, probe_reasons = record_one(made, realisation, random.copy())
+    arms, probe_reasons = record_one(contestant, realisation, random.copy())
     beliefs = (
-        believe_one(made, realisation, random.copy(), first) if isinstance(made, Policy) and made.has_belief else []
+        believe_one(contestant, realisation, random.copy(), first)
+        if isinstance(contestant, Policy) and contestant.has_belief
+        else []
     )
     truth = realisation.truth
     visited = len(set(realisation.states[realisation.states >= 0].tolist()))
@@ -204,7 +206,7 @@ def trace(
         part[first - 1 :] for part in (realisation.states, realisation.offered, arms, probe_reasons)
     )
     table = tabulate(first, states, means, arms, probe_reasons)
-    return Trace(table, place, spec, name, made, number, states, means, arms, probe_reasons, beliefs)
+    return Trace(table, place, spec, name, contestant, number, states, means, arms, probe_reasons, beliefs)
 
 
 def window(horizon: int, start: int | None, rounds: int | None) -> tuple[int, int]:

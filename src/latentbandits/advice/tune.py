@@ -105,7 +105,9 @@ class Tuning(Result):
     def text(self) -> str:
         """Return the number of trials, the changes that were found and the headline."""
         outcomes = self.table["outcome"].value_counts()
-        counts = ", ".join(f"{outcomes[one]} {one}" for one in ("complete", "pruned", "refused") if one in outcomes)
+        counts = ", ".join(
+            f"{outcomes[outcome]} {outcome}" for outcome in ("complete", "pruned", "refused") if outcome in outcomes
+        )
         parts = [f"{counted(len(self.table), 'trial')} of {self.spec} ({counts}) for {self.problem}."]
         if self.found:
             before = all_settings(self.default)
@@ -236,10 +238,10 @@ def tune(
         check_int(OWNER, "workers", workers, least=1)
     task = prepare(problem, policy, search, sizes)._replace(workers=workers, executor=executor)
     report = progress or usual("tuning", "trials") or (lambda _done, _total: None)
-    table, found = run_study(task, trials, study, lambda done: report(done, trials + 1))
-    gain, comparison = judge(task, found)
+    table, changes = run_study(task, trials, study, lambda done: report(done, trials + 1))
+    gain, comparison = judge(task, changes)
     report(trials + 1, trials + 1)
-    return Tuning(table, task.problem, task.spec, task.name, task.policy, task.axes, found, *gain, comparison, search)
+    return Tuning(table, task.problem, task.spec, task.name, task.policy, task.axes, changes, *gain, comparison, search)
 
 
 def prepare(
@@ -249,8 +251,8 @@ def prepare(
     described = as_problem(problem, **sizes)
     if not search or not isinstance(policy, str) or not any(specs.in_unit(specs.policy(policy), key) for key in search):
         policy = specs.fair(policy, described)
-    place, spec, name, made = fit_policy(OWNER, described, policy)
-    if not isinstance(made, Policy):
+    place, spec, name, contestant = fit_policy(OWNER, described, policy)
+    if not isinstance(contestant, Policy):
         raise InvalidValueError(OWNER, "policy", policy, "a policy that needs no knowledge of the world")
     check_int(OWNER, "runs", place.runs, least=2)
     if is_record(place, place.seed):
@@ -258,21 +260,21 @@ def prepare(
             OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned"
         )
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
-    bare = not made.scale_free and not specs.is_unit(place)
-    axes = space(made, fixed, search, specs.means_range(place) if bare else None)
-    return Task(spec, name, made, axes, place)
+    bare = not contestant.scale_free and not specs.is_unit(place)
+    axes = space(contestant, fixed, search, specs.means_range(place) if bare else None)
+    return Task(spec, name, contestant, axes, place)
 
 
 def judge(task: Task, changes: dict[str, Value]) -> tuple[tuple[float, float, float], Comparison]:
     """Return what changes save on worlds that no trial has seen, with its 95 % interval, and the comparison there."""
     labels = [f"{task.name} (defaults)", *([f"{task.name} (tuned)"] if changes else [])]
-    made: dict[str, Contestant] = dict(zip(labels, (task.policy, replaced(task.policy, changes)), strict=False))
-    given: dict[str, Spec] = {label: specs.spec_of(policy, task.name) for label, policy in made.items()}
+    contestants: dict[str, Contestant] = dict(zip(labels, (task.policy, replaced(task.policy, changes)), strict=False))
+    given: dict[str, Spec] = {label: specs.spec_of(policy, task.name) for label, policy in contestants.items()}
     if has_limit(task.problem):
-        made |= as_policies([LIMIT], task.problem)
+        contestants |= as_policies([LIMIT], task.problem, OWNER)
     results = simulate(
-        task.problem, made, horizon=task.horizon, draws=task.problem.runs, repeats=1, seed=task.problem.seed, bins=BINS,
+        task.problem, contestants, horizon=task.horizon, draws=task.problem.runs, repeats=1, seed=task.problem.seed, bins=BINS,
         workers=task.workers, executor=task.executor,
     )  # fmt: skip
     gain = interval(results.regret[0] - results.regret[1]) if changes else (0.0, 0.0, 0.0)
-    return gain, rank(task.problem, given, made, results)
+    return gain, rank(task.problem, given, contestants, results)

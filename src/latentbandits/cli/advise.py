@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     problem.workers(parser)
     problem.policies(parser, "candidates (default: all that the groups permit; `paper`: those of the paper)")
     parser.add_argument(
-        "--no-flips",
+        "--no-sweep",
         action="store_true",
         help="do not look for when the advice would flip, which takes most of the time",
     )
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     described, sizes = read(options)
     with problem.playing(options) as executor:
         advice = advise(
-            described, options.policies, sweep=not options.no_flips, seconds=options.seconds or None,
+            described, options.policies, sweep=not options.no_sweep, seconds=options.seconds or None,
             workers=options.workers, executor=executor, progress=Progress("advising;"), **sizes,
         )  # fmt: skip
     advice.save(options.out)

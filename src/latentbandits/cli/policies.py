@@ -51,17 +51,17 @@ def print_settings(spec: str) -> None:
     from latentbandits.parameters import all_settings, owner_of
     from latentbandits.specs import policy
 
-    made = policy(spec)
-    print(f"{title(spec, made)}\n")
-    settings = {field: str(value) for field, value in all_settings(made).items()}
+    contestant = policy(spec)
+    print(f"{title(spec, contestant)}\n")
+    settings = {field: str(value) for field, value in all_settings(contestant).items()}
     widths = max(map(len, settings)), max(map(len, settings.values()))
     for field, value in settings.items():
-        owner, name = owner_of(made, field)
+        owner, name = owner_of(contestant, field)
         rule = owner.rules.get(name)
         print(f"{field.ljust(widths[0])}  {value.ljust(widths[1])}  {'' if rule is None else rule}".rstrip())
 
 
-def title(spec: str, made: object) -> str:
+def title(spec: str, contestant: object) -> str:
     """Return what a policy is, in one line: the summary of a name, else the first line of the class's docstring."""
     from latentbandits.policies.registry import REGISTRY
     from latentbandits.specs import split, wrapper
@@ -69,7 +69,7 @@ def title(spec: str, made: object) -> str:
     row = REGISTRY.get(wrapper(spec)[0] or split(spec)[0].lower())
     if row is not None:
         return f"{row.label}: {row.summary}."
-    return f"{type(made).__name__}: {(type(made).__doc__ or '').strip().partition(chr(10))[0]}"
+    return f"{type(contestant).__name__}: {(type(contestant).__doc__ or '').strip().partition(chr(10))[0]}"
 
 
 def compile_ahead(specs: list[str], simulation: bool) -> int:
@@ -90,7 +90,7 @@ def compile_ahead(specs: list[str], simulation: bool) -> int:
         print(f"{cache_root()} cannot be written to; set LATENTBANDITS_CACHE to a folder that can")
         return 1
     before = waited()
-    compile_first((spec, *job) for spec, made in policies.items() for job in compiled_jobs(made))
+    compile_first((spec, *job) for spec, contestant in policies.items() for job in compiled_jobs(contestant))
     if simulation:
         simulate(HiddenMarkov(), specs or list(REGISTRY), horizon=2, draws=1, repeats=1, workers=1)
     seconds = waited() - before
@@ -109,8 +109,8 @@ def online_policies(specs: list[str]) -> "dict[str, Policy]":
     from latentbandits.specs import policy
 
     policies = {spec: policy(spec) for spec in specs or REGISTRY}
-    for spec, made in policies.items() if specs else ():
-        if isinstance(made, Oracle) or Code(policy, (made,)).outside:
+    for spec, contestant in policies.items() if specs else ():
+        if isinstance(contestant, Oracle) or Code(policy, (contestant,)).outside:
             rule = "one of this package that an agent can run (machine code of user code is not kept)"
             raise InvalidValueError("policies", "policy", spec, rule)
-    return {spec: made for spec, made in policies.items() if not isinstance(made, Oracle)}
+    return {spec: contestant for spec, contestant in policies.items() if not isinstance(contestant, Oracle)}

@@ -23,11 +23,11 @@ ACTIONS = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    made = {}
+    parsers = {}
     for name, summary in ACTIONS.items():
-        made[name] = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        made[name].add_argument("store", metavar="STORE", help="a path, sqlite:///PATH or postgresql://...")
-    verify, export = made["verify"], made["export"]
+        parsers[name] = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        parsers[name].add_argument("store", metavar="STORE", help="a path, sqlite:///PATH or postgresql://...")
+    verify, export = parsers["verify"], parsers["export"]
     verify.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="which (default: all)")
     verify.add_argument("--policy", metavar="MODULE:CLASS", help="the policy, if it is from outside this package")
     export.add_argument("experiment", nargs="?", metavar="EXPERIMENT", help="which (default: the only one)")
@@ -60,35 +60,44 @@ def verify(options: argparse.Namespace) -> int:
 
     with closing(reader_of(options.store)) as reads:
         names = options.experiments or [row.name for row in reads.experiments()]
-        found = [verified(reads, name, options.policy) for name in names]
-    if not found:
+        verdicts = [verified(reads, name, options.policy) for name in names]
+    if not verdicts:
         print(f"{options.store} has no experiments. Next: `lb.open_agent` makes one.")
         return 0
     head = ("experiment", "events", "decisions", "snapshots", "repeated", "digest")
     rows = [
-        (one.experiment, f"{one.events:,}", f"{one.decisions:,}", str(one.snapshots), one.label, one.digest[:16])
-        for one in found
+        (
+            verdict.experiment,
+            f"{verdict.events:,}",
+            f"{verdict.decisions:,}",
+            str(verdict.snapshots),
+            verdict.label,
+            verdict.digest[:16],
+        )
+        for verdict in verdicts
     ]
     print(aligned(head, rows))
-    print("\n".join(["", *notes(options.store, found)]))
-    return int(any(one.problems for one in found))
+    print("\n".join(["", *notes(options.store, verdicts)]))
+    return int(any(verdict.problems for verdict in verdicts))
 
 
-def notes(store: str, found: "list[Verdict]") -> list[str]:
+def notes(store: str, verdicts: "list[Verdict]") -> list[str]:
     """Return what follows from verdicts, in sentences."""
     from latentbandits.store.replay import build
     from latentbandits.store.verify import EQUIVALENT
 
-    lines = [f"{one.experiment}: {problem}." for one in found for problem in one.problems]
-    for one in found:
-        if one.label == EQUIVALENT:
-            others = "; ".join(name for name in one.builds if name != build())
-            otherwise = f"; {one.diverged:,} decisions came out otherwise here, the log counts" if one.diverged else ""
-            lines.append(
-                f"{one.experiment}: equal up to rounding, since another build took part ({others}){otherwise}."
+    lines = [f"{verdict.experiment}: {problem}." for verdict in verdicts for problem in verdict.problems]
+    for verdict in verdicts:
+        if verdict.label == EQUIVALENT:
+            others = "; ".join(name for name in verdict.builds if name != build())
+            otherwise = (
+                f"; {verdict.diverged:,} decisions came out otherwise here, the log counts" if verdict.diverged else ""
             )
-    if not any(one.problems for one in found):
-        return [*lines, f"Next: `latentbandits store export {store} {found[0].experiment}` writes its decisions."]
+            lines.append(
+                f"{verdict.experiment}: equal up to rounding, since another build took part ({others}){otherwise}."
+            )
+    if not any(verdict.problems for verdict in verdicts):
+        return [*lines, f"Next: `latentbandits store export {store} {verdicts[0].experiment}` writes its decisions."]
     return [*lines, "Next: go back to a copy from before the damage; this one stays readable."]
 
 

@@ -16,8 +16,6 @@ from latentbandits.advice.problem import POINTS, STRETCH
 from latentbandits.logs.conclusion import MARGIN
 from latentbandits.logs.text import describe
 from latentbandits.logs.worlds import FittedWorld
-from latentbandits.presentation import html
-from latentbandits.presentation.html import tag
 from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ class FittedProblem(WorldProblem):
 
     Attributes
     ----------
-    kind : the explanation that the world stands for
+    kind : the hypothesis that the world stands for
     world, groups, horizon, runs, seed, policies : as in `WorldProblem`
     """
 
@@ -117,8 +115,9 @@ class LogAdvice(Advice):
 
     def page(self) -> str:
         """Return the advice as one HTML page that needs no other file."""
-        notes = "\n".join(tag("p", line, classes="quick") for line in self.remarks())
-        return super().page().replace("</h1>", f"</h1>\n{html.Html(notes)}", 1)
+        from latentbandits.advice.page import page
+
+        return page(self, self.remarks())
 
     def python(self, path: str | Path = "advice.html") -> str:
         """Return the Python that gives this advice and saves its page."""

@@ -14,16 +14,16 @@ from latentbandits.logs.calendar import Calendar
 from latentbandits.logs.conclusion import conclude
 from latentbandits.logs.diagnosis import Diagnosis
 from latentbandits.logs.em import Tick
-from latentbandits.logs.hmm import MIXTURE
 from latentbandits.logs.hypotheses import KINDS, fit_hypotheses
 from latentbandits.logs.hypothesis import Fit, Hypothesis
 from latentbandits.logs.log import Log
 from latentbandits.logs.posterior import sample_models
-from latentbandits.logs.regimes import REGIMES, Regimes, is_brief, refit_autoregressive
+from latentbandits.logs.regimes import REGIMES, Regimes, is_brief, refit_autoregressive, regimes_world
 from latentbandits.logs.regression import fit_covariates
 from latentbandits.logs.series import OWNER, Series, check_log, list_flags
 from latentbandits.logs.worlds import FittedRegimes, FittedWorld
 from latentbandits.settings import check_int
+from latentbandits.simulation.batch import cores
 
 LONG, STRETCH = 60_000, 20_000  # rows beyond which hypotheses compete on three stretches
 RECOUNT = 60_000  # rows on which the number of states is then counted again
@@ -51,7 +51,7 @@ def diagnose(
     seed : int
         Names the randomness of the search.
     workers : int, optional
-        Threads, for logs of more than 60,000 rows.
+        Threads, for logs of more than 60,000 rows; as many as there are cores if not given.
     progress : callable, optional
         Called with the work done so far, and None: how much there will be is not known.
     **columns
@@ -77,6 +77,8 @@ def diagnose(
     """
     read = log if isinstance(log, Log) else Log.read(log, **columns)
     seed = check_int(OWNER, "seed", seed, least=0)
+    if workers is not None:
+        check_int(OWNER, "workers", workers, least=1)
     check_log(read)
     work = Work(progress)
     tick = work.tick
@@ -169,7 +171,7 @@ def _fit_all(series: Series, times: np.ndarray | None, seed: int, workers: int |
         with work.stopping():
             return fit_hypotheses(series.select(part), None if times is None else times[part], seed, work.tick)
 
-    with ThreadPoolExecutor(workers or 2) as threads, work.stopping():
+    with ThreadPoolExecutor(cores() if workers is None else workers) as threads, work.stopping():
         return combine_stretches(list(threads.map(fit_part, parts)))
 
 
@@ -236,13 +238,5 @@ def fit_worlds(diagnosis: Diagnosis, hypotheses: list[Hypothesis]) -> dict[str, 
             world = fitted.world(series, still)
             worlds |= {} if world is None else {kind.name: world}
     if fit is not None and diagnosis.samples is not None:
-        worlds[REGIMES] = FittedRegimes(
-            noise=np.ones(series.width) if series.binary else diagnosis.noise,
-            binary=series.binary,
-            components=fit.components if fit.family == MIXTURE else still.components,
-            ar_coef=fit.ar_coef,
-            means=diagnosis.means_sampled,
-            exit_prob=diagnosis.samples.exit_prob,
-            entry_prob=diagnosis.samples.entry_prob,
-        )
+        worlds[REGIMES] = regimes_world(series, fit, diagnosis.samples, diagnosis.means_sampled, diagnosis.noise)
     return worlds

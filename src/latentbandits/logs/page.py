@@ -149,7 +149,7 @@ def python(d: "Diagnosis") -> str:
         "import latentbandits as lb\n\n"
         f"log = lb.Log.read({source!r}{columns})\n"
         "d = lb.diagnose(log)\n"
-        'print(d.compare(["state-library", "ucb1"]).text())   # what would have happened\n'
+        'print(d.compare(["state-library", "ucb1"]).text())   # what they earn on worlds like the log\n'
         "advice = lb.advise(d)                                # what to do\n"
         'agent = d.agent("state-library")                     # go on from what the log knows'
     )

@@ -6,9 +6,10 @@ import numpy as np
 
 from latentbandits.logs import em, emissions
 from latentbandits.logs.em import Tick, no_tick
-from latentbandits.logs.hmm import HETEROSCEDASTIC, NOISE_ONLY, NORMAL, Model
+from latentbandits.logs.hmm import HETEROSCEDASTIC, MIXTURE, NOISE_ONLY, NORMAL, Model
 from latentbandits.logs.hypothesis import Hypothesis, Kind
 from latentbandits.logs.series import Series
+from latentbandits.logs.worlds import FittedRegimes
 
 REGIMES, VOLATILITY = "regimes", "volatility"
 KINDS = (
@@ -108,6 +109,22 @@ def refit_autoregressive(series: Series, regimes: Regimes, seed: int = 0, tick: 
     if scores[best.num_states] <= em.bic_score(series, model) or is_brief(best):
         return regimes
     return Regimes(best, regimes.offsets, scores)
+
+
+def regimes_world(series: Series, model: Model, samples: Model, means: np.ndarray, noise: np.ndarray) -> FittedRegimes:
+    """Return a world that is as the log was; every draw is one of the models that the log leaves open.
+
+    `means` (samples, states, arms) and `noise` (arms,) are in the unit of rewards.
+    """
+    return FittedRegimes(
+        noise=np.ones(series.width) if series.binary else noise,
+        binary=series.binary,
+        components=model.components if model.family == MIXTURE else np.zeros((0, 3)),
+        ar_coef=model.ar_coef,
+        means=means,
+        exit_prob=samples.exit_prob,
+        entry_prob=samples.entry_prob,
+    )
 
 
 def expected_means(series: Series, model: Model) -> np.ndarray:

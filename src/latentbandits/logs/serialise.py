@@ -29,7 +29,10 @@ RECORDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (Bad, Conclusion, Covariate, FittedChanges, FittedDrift, FittedRegimes, Hypothesis, Log, Model, Series)
 }
-MADE_AGAIN = ("table", "comparison")  # fields of a diagnosis that no file has
+NOT_SAVED = (
+    "table",
+    "comparison",
+)  # fields of a diagnosis: the first follows from the others, the second is made on demand
 
 
 def to_values(d: Diagnosis) -> dict[str, object]:
@@ -105,7 +108,7 @@ def decode(value: Any, arrays: Sequence[np.ndarray]) -> Any:
 def to_npz(d: Diagnosis) -> bytes:
     """Return the content of a file."""
     arrays: dict[int, np.ndarray] = {}
-    names = [field.name for field in dataclasses.fields(d) if field.name not in MADE_AGAIN]
+    names = [field.name for field in dataclasses.fields(d) if field.name not in NOT_SAVED]
     fields = {name: encode(getattr(d, name), arrays) for name in names}
     about = json.dumps({"format": FORMAT, "version": VERSION, "fields": fields}).encode()
     content = BytesIO()

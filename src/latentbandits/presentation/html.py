@@ -142,9 +142,9 @@ def frame(data: pd.DataFrame) -> Html:
     return tag("div", Html(rows), classes="scroll")
 
 
-def image(content: bytes, alt: str, kind: str = "svg+xml") -> Html:
-    """Return an image with its content inside the page."""
-    return Html(f'<img alt="{html.escape(alt)}" src="data:image/{kind};base64,{base64.b64encode(content).decode()}">')
+def image(svg: bytes, alt: str) -> Html:
+    """Return an SVG image with its content inside the page."""
+    return Html(f'<img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{base64.b64encode(svg).decode()}">')
 
 
 def figure(content: Figure | bytes, caption: str) -> Html:

@@ -64,20 +64,20 @@ def label(name: str) -> str:
     >>> label("scaled(ucb1:exploration=1)"), label("scaled:opening=2")
     ('Scaled UCB1 (exploration=1)', 'Scaled (opening=2)')
     """
-    known, rest = _parts(name)
-    if known not in REGISTRY:
+    base, rest = _parts(name)
+    if base not in REGISTRY:
         return name
     if rest.startswith("("):
-        return f"{REGISTRY[known].label} {label(rest[1 : rest.rfind(')')])}"
+        return f"{REGISTRY[base].label} {label(rest[1 : rest.rfind(')')])}"
     if rest.startswith(":"):
-        return f"{REGISTRY[known].label} ({rest[1:].replace(',', ', ')})"
-    return REGISTRY[known].label + rest.replace("|", ", ")
+        return f"{REGISTRY[base].label} ({rest[1:].replace(',', ', ')})"
+    return REGISTRY[base].label + rest.replace("|", ", ")
 
 
 def _parts(name: str) -> tuple[str, str]:
     """Return the policy's own name and what makes it a variant."""
-    known = re.split(r"[|:() ]", name, maxsplit=1)[0]
-    return known, name[len(known) :]
+    base = re.split(r"[|:() ]", name, maxsplit=1)[0]
+    return base, name[len(base) :]
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def simulate(
     """
     if not isinstance(world, World) or isinstance(world, type):
         raise InvalidValueError("simulate", "world", world, "a world, such as HiddenMarkov()")
-    contestants = as_policies(policies, world)
+    contestants = as_policies(policies, world, "simulate")
     if horizon is None:
         horizon = getattr(world, "rounds", 20_000)
     horizon, draws, repeats, bins, workers = (
@@ -111,28 +111,28 @@ def simulate(
     return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named, first)
 
 
-def labelled(policies: Contestants) -> dict[str, Contestant | str]:
+def labelled(policies: Contestants, owner: str) -> dict[str, Contestant | str]:
     """Return policies, or texts that name them, under their labels; or refuse."""
     if isinstance(policies, Mapping):
         return dict(policies)
     if isinstance(policies, str | Contestant):
         policies = [policies]
     if not isinstance(policies, Iterable):
-        raise InvalidValueError("simulate", "policies", policies, "policies or names")
+        raise InvalidValueError(owner, "policies", policies, "policies or names")
     named: dict[str, Contestant | str] = {}
     for given in policies:
         label = given if isinstance(given, str) else type(given).__name__
         if label in named:
             raise InvalidValueError(
-                "simulate", "policies", label, "given once; use a mapping from labels for two policies of one kind"
+                owner, "policies", label, "given once; use a mapping from labels for two policies of one kind"
             )
         named[label] = given
     return named
 
 
-def as_policies(policies: Contestants, world: World, owner: str = "simulate") -> dict[str, Contestant]:
+def as_policies(policies: Contestants, world: World, owner: str) -> dict[str, Contestant]:
     """Return labelled policies that fit the world, or refuse."""
-    named = labelled(policies)
+    named = labelled(policies, owner)
     if not named:
         raise InvalidValueError(owner, "policies", [], "at least one policy")
     contestants: dict[str, Contestant] = {}
@@ -163,8 +163,8 @@ def record_one(
     >>> from latentbandits.random import stream
     >>> from latentbandits.simulation.batch import record_one
     >>> realisation = lb.HiddenMarkov().realise(horizon=4, groups=2, seed=0, draw=0, repeat=0)
-    >>> arms, why = record_one(lb.policy("rp-ucb", interval=3), realisation, stream(0))
-    >>> arms[2].tolist(), why.tolist()
+    >>> arms, reasons = record_one(lb.policy("rp-ucb", interval=3), realisation, stream(0))
+    >>> arms[2].tolist(), reasons.tolist()
     ([0, 1], [0, 0, 8, 0])
     """
     rounds, (arms, groups) = len(realisation.means), (contestant.arms, contestant.groups)

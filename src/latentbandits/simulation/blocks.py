@@ -81,7 +81,7 @@ def play_block(block: Block) -> Arrays:
     True
     """
     if block.code and block.code != digest_code(block.world, *block.contestants.values()):
-        raise InvalidValueError("simulate", "code of a worker", "another", "that of the program which sends the work")
+        raise InvalidValueError("simulation", "code of a worker", "another", "that of the program which sends the work")
     runners = [Runner(contestant, block.interpreted) for contestant in block.contestants.values()]
     regret, optimal, counts = block.empty()
     for run in range(block.begin, block.end):
@@ -103,7 +103,7 @@ def play_all(
 ) -> Arrays:
     """Play a block, piece by piece, on threads or on an executor, and return its arrays."""
     if executor is not None and not isinstance(executor, Executor):
-        raise InvalidValueError("simulate", "executor", executor, "a concurrent.futures.Executor, open")
+        raise InvalidValueError("simulation", "executor", executor, "a concurrent.futures.Executor, open")
     if executor is None:
         if not block.interpreted:
             compile_first(_examples(block))
@@ -149,7 +149,7 @@ def _explained() -> Iterator[None]:
     except (Exception, CancelledError) as problem:
         answer = " ".join(f"{type(problem).__name__}: {problem}".split())[:300].rstrip(": ")
         raise InvalidValueError(
-            "simulate", "answer of the executor", answer, "the results of a block of runs"
+            "simulation", "answer of the executor", answer, "the results of a block of runs"
         ) from problem
 
 

@@ -249,8 +249,8 @@ def ratio(values: np.ndarray, reference: np.ndarray, level: float = 0.95) -> tup
     >>> ratio(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
     (2.0, 2.0, 2.0)
     """
-    found = float(values.mean() / reference.mean())
-    if found == 0:
+    quotient = float(values.mean() / reference.mean())
+    if quotient == 0:
         return 0.0, 0.0, 0.0
-    _, low, high = interval((values - found * reference) / values.mean(), level)  # of the logarithm
-    return found, found * float(np.exp(low)), found * float(np.exp(high))
+    _, low, high = interval((values - quotient * reference) / values.mean(), level)  # of the logarithm
+    return quotient, quotient * float(np.exp(low)), quotient * float(np.exp(high))

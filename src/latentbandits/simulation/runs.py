@@ -54,7 +54,8 @@ def prepare(
         available = realisation.available
     needed, revealed = policy.covariates, context.shape[1]
     if needed not in (0, revealed):
-        raise InvalidValueError("simulate", "covariates", needed, f"0, or the {revealed} that the world reveals")
+        rule = f"0, or the {revealed} that the world reveals"
+        raise InvalidValueError(type(policy).__name__, "covariates", needed, rule)
     if not needed:
         context = np.zeros((len(realisation.means), 0))
     late = Late.of(policy, realisation.delays)

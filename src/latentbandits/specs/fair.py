@@ -78,11 +78,11 @@ def fair(spec: Given, problem: World) -> Given:
     if not isinstance(spec, str) or spec.endswith(".toml"):
         return spec
     name, given = split(spec)
-    made = policy(spec, arms=problem.arms)
+    contestant = policy(spec, arms=problem.arms)
     own = (wrapper(name)[0] or name.lower()) in registry.REGISTRY
-    if not own or isinstance(made, Oracle) or made.scale_free or is_unit(problem):
+    if not own or isinstance(contestant, Oracle) or contestant.scale_free or is_unit(problem):
         return spec
-    return spec if any(in_unit(made, setting) for setting in given) else f"scaled({lowered(spec)})"
+    return spec if any(in_unit(contestant, setting) for setting in given) else f"scaled({lowered(spec)})"
 
 
 def fairly(specs: Mapping[str, Given], problem: World) -> dict[str, Given]:
@@ -95,13 +95,15 @@ def fairly(specs: Mapping[str, Given], problem: World) -> dict[str, Given]:
     >>> fairly({"ts": "ts", "mine": "ucb1", "random": "random"}, lb.Problem(means="0 to 50"))
     {'scaled(ts)': 'scaled(ts)', 'mine': 'scaled(ucb1)', 'random': 'random'}
     """
-    made = {label: fair(spec, problem) for label, spec in specs.items()}
-    return {spec if isinstance(spec, str) and label == specs[label] else label: spec for label, spec in made.items()}
+    fair_specs = {label: fair(spec, problem) for label, spec in specs.items()}
+    return {
+        spec if isinstance(spec, str) and label == specs[label] else label: spec for label, spec in fair_specs.items()
+    }
 
 
-def in_unit(made: Contestant, setting: str) -> bool:
+def in_unit(contestant: Contestant, setting: str) -> bool:
     """Return whether a setting of a policy, or of one within it, is in the unit of rewards."""
-    owner, field = owner_of(made, setting)
+    owner, field = owner_of(contestant, setting)
     return any(isinstance(marker, InUnit) for marker in owner.markers.get(field, ()))
 
 
@@ -128,7 +130,7 @@ def means_range(problem: World) -> tuple[float, float] | None:
     world = problem.sample(0, 0) if isinstance(problem, _Sampled) else problem
     while isinstance(world, _Around) and not isinstance(world, _Spanned):  # one that says nothing of the means itself
         world = world.world
-    known: ArrayLike | None = world.means if isinstance(world, _Levelled) else None
-    if known is None and isinstance(world, _Spanned):
-        known = world.span
-    return None if known is None else (float(np.min(known)), float(np.max(known)))
+    levels: ArrayLike | None = world.means if isinstance(world, _Levelled) else None
+    if levels is None and isinstance(world, _Spanned):
+        levels = world.span
+    return None if levels is None else (float(np.min(levels)), float(np.max(levels)))

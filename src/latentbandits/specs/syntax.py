@@ -57,11 +57,11 @@ def split(spec: str) -> tuple[str, dict[str, Value]]:
     """
     outer, within, own = _around(spec)
     if outer:
-        found = _settings(outer, own, spec)
+        settings = _settings(outer, own, spec)
         inner, given = split(within) if within else ("", {})
         fields = registry.REGISTRY[outer].make._fields
-        found |= {f"inner.{key}" if key in fields else key: value for key, value in given.items()}
-        return f"{outer}({inner})" if inner else outer, found
+        settings |= {f"inner.{key}" if key in fields else key: value for key, value in given.items()}
+        return f"{outer}({inner})" if inner else outer, settings
     name, colon, rest = spec.partition(":")
     if "(" in name or (colon and not rest):
         raise InvalidValueError("policy", "name", spec, FORMS)
@@ -83,12 +83,12 @@ def _settings(name: str, rest: str, spec: str) -> dict[str, Value]:
             texts.append(part)
         else:  # the next item of a list
             texts[-1] += f",{part}"
-    found: dict[str, Value] = {}
+    settings: dict[str, Value] = {}
     for key, given in (setting("policy", text) for text in texts):
-        if key in found:
+        if key in settings:
             raise InvalidValueError("policy", f"setting {key} of {name}", spec, "given only once")
-        found[key] = given
-    return found
+        settings[key] = given
+    return settings
 
 
 def setting(owner: str, given: str) -> tuple[str, Value]:

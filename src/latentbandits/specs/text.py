@@ -86,7 +86,7 @@ def name_of(given: str | Contestant) -> str:
     return min(names, key=lambda name: len(spec_of(given, name)), default=f"{kind.__module__}:{kind.__qualname__}")
 
 
-def spec_of(made: Contestant, name: str | None = None) -> str:
+def spec_of(contestant: Contestant, name: str | None = None) -> str:
     """Return the spec of a policy; its name is the one that needs the fewest settings beside it if not given.
 
     Examples
@@ -96,20 +96,20 @@ def spec_of(made: Contestant, name: str | None = None) -> str:
     >>> spec_of(lb.policy("adasp-ucb", arms=3, groups=2, min_gap=7, probe_set=[0, 2]))
     'adasp-ucb:groups=2,min_gap=7,probe_set=0,2'
     """
-    name = name or name_of(made)
-    if made.inner is not None:
-        return _spec_around(made, made.inner, name)
-    own, preset = describe(made), {"arms": made.arms}
+    name = name or name_of(contestant)
+    if contestant.inner is not None:
+        return _spec_around(contestant, contestant.inner, name)
+    own, preset = describe(contestant), {"arms": contestant.arms}
     if name in registry.REGISTRY:
-        usual = registry.policy(name, made.arms)
-        preset = {**describe(registry.policy(name, made.arms, groups=made.groups)), "groups": usual.groups}
+        usual = registry.policy(name, contestant.arms)
+        preset = {**describe(registry.policy(name, contestant.arms, groups=contestant.groups)), "groups": usual.groups}
     return ":".join([name, *_changed(own, preset)])
 
 
-def _spec_around(made: Contestant, inner: Contestant, name: str) -> str:
+def _spec_around(contestant: Contestant, inner: Contestant, name: str) -> str:
     """Return the spec of a policy around another."""
     outer, rest = wrapper(name)
-    own, usual = dict(describe(made)), dict(describe(registry.policy(outer, made.arms)))
+    own, usual = dict(describe(contestant)), dict(describe(registry.policy(outer, contestant.arms)))
     del own["inner"], usual["inner"]
     within = spec_of(inner, rest or registry.REGISTRY[outer].inner)
     shown = f"({within})" if rest or within != registry.REGISTRY[outer].inner else ""
@@ -141,7 +141,7 @@ def shown_as(given: str | Contestant) -> str:
     return lowered(given)
 
 
-def as_toml(name: str, made: Policy, remarks: str = "") -> str:
+def as_toml(name: str, contestant: Policy, remarks: str = "") -> str:
     """Return a policy's settings, all of them, as TOML that `policy` reads.
 
     Examples
@@ -159,7 +159,7 @@ def as_toml(name: str, made: Policy, remarks: str = "") -> str:
     exploration = 0.5
     <BLANKLINE>
     """
-    settings = all_settings(made)
+    settings = all_settings(contestant)
     lines = [f"# {line}".rstrip() for line in remarks.splitlines()]
     lines += [f"policy = {_toml(name)}", f"arms = {settings.pop('arms')}", "", "[settings]"]
     lines += [f"{_toml(key) if '.' in key else key} = {_toml(content)}" for key, content in settings.items()]
@@ -186,18 +186,18 @@ def _read(path: str) -> Content:
 def _content(text: str, path: str) -> Content:
     """Return what the text of such a file says, or refuse it."""
     try:
-        found = tomllib.loads(text)
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise _unreadable(path, str(problem)) from None
-    known = {"policy": str, "arms": int, "settings": dict}
-    for key in found:
-        if key not in known:
-            rule = f"one of {', '.join(known)} (this may be the file of a problem)"
+    types = {"policy": str, "arms": int, "settings": dict}
+    for key in content:
+        if key not in types:
+            rule = f"one of {', '.join(types)} (this may be the file of a problem)"
             raise InvalidValueError(f"policy: {path}", "key", key, rule)
-    for key, kind in known.items():
-        if not isinstance(found.get(key, {}), kind):
+    for key, kind in types.items():
+        if not isinstance(content.get(key, {}), kind):
             raise InvalidValueError("policy", "file", path, f"{WRITTEN} (it has no {key})")
-    return Content(policy=found["policy"], arms=found["arms"], settings=found.get("settings", {}))
+    return Content(policy=content["policy"], arms=content["arms"], settings=content.get("settings", {}))
 
 
 def _unreadable(path: str, reason: str) -> InvalidValueError:
@@ -222,12 +222,12 @@ def named_in(toml: str) -> str:
     return _content(toml, "toml")["policy"]
 
 
-def _from_content(found: Content, path: str, arms: int | None, settings: Settings) -> Any:
-    if arms is not None and arms != found["arms"]:
-        raise InvalidValueError(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
-    given = {**found["settings"], **settings}
+def _from_content(content: Content, path: str, arms: int | None, settings: Settings) -> Any:
+    if arms is not None and arms != content["arms"]:
+        raise InvalidValueError(f"policy: {path}", "arms", content["arms"], f"the {arms} asked for")
+    given = {**content["settings"], **settings}
     # A file has all settings of a policy: one that it leaves out has its class's default, whatever the name's preset is by now
-    return _make(found["policy"], check_int("policy", "arms", found["arms"], least=2), given, preset=False)
+    return _make(content["policy"], check_int("policy", "arms", content["arms"], least=2), given, preset=False)
 
 
 def _make(name: str, arms: int, settings: Settings, preset: bool = True) -> Any:
@@ -248,13 +248,13 @@ def _make(name: str, arms: int, settings: Settings, preset: bool = True) -> Any:
     check_int("policy", "arms", arms, least=2)
     kind = _user_class(name)
     try:
-        made = kind(arms=arms, **settings)
+        contestant = kind(arms=arms, **settings)
     except TypeError as problem:
         rule = f"a class that takes arms and its settings ({problem})"
         raise InvalidValueError("policy", "name", name, rule) from None
-    if not isinstance(made, Policy | Oracle):
+    if not isinstance(contestant, Policy | Oracle):
         raise InvalidValueError("policy", "name", name, "a class that inherits latentbandits.protocols.Policy")
-    return made
+    return contestant
 
 
 def _user_class(name: str) -> type:

@@ -236,7 +236,7 @@ def open_agent(
 
 
 def _without_arms(name: str) -> InvalidValueError:
-    return InvalidValueError("open", "arms", None, f"given, since the store has no experiment {name} yet")
+    return InvalidValueError("open_agent", "arms", None, f"given, since the store has no experiment {name} yet")
 
 
 def _made(ledger: Ledger, name: str, wanted: Spec | None) -> bool:
@@ -260,13 +260,13 @@ def _compare(
         Spec.read(present.plain(), expected)  # refused also if this process has it open already
     if arms is not None and arms not in (present.arms, playable, tuple(names)):
         rule = f"{list(present.arms)}, as the store has it (`add` and `retire` change arms)"
-        raise InvalidValueError("open", "arms", list(arms), rule)
+        raise InvalidValueError("open_agent", "arms", list(arms), rule)
     given = present.changed(settings, names)
     for key in settings:
         before, value = getattr(present, key), getattr(given, key)
         if value != before:
             change = "`configure` changes it" if key in ANY_TIME else "it cannot change"
-            raise InvalidValueError("open", key, value, f"{before!r}, as the store has it ({change})")
+            raise InvalidValueError("open_agent", key, value, f"{before!r}, as the store has it ({change})")
 
 
 def _wait_for(act: Callable[[], None]) -> None:

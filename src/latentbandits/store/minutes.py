@@ -55,14 +55,14 @@ class Minutes:
         if place is None or waiting is None:
             return
         rewards = event.rewards if kind in ("reward", "expire") else None
-        for subject, arm in enumerate(waiting.arms):
+        for group, arm in enumerate(waiting.arms):
             cell = self._cells.get((minute, arm, waiting.counted_under))
             if cell is None:
                 cell = self._cells[minute, arm, waiting.counted_under] = list(_ZERO)
             cell[place] += 1
             if rewards is not None:
-                cell[_TOTAL] += rewards[subject]
-                cell[_SQUARES] += rewards[subject] ** 2
+                cell[_TOTAL] += rewards[group]
+                cell[_SQUARES] += rewards[group] ** 2
                 if kind == "reward":
                     cell[_DELAY] += at_us - waiting.at_us
             elif kind == "decide" and event.body is not None and '"probe_reasons"' in event.body:

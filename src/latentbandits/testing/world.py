@@ -69,7 +69,7 @@ class WorldChecks:
         for name, array in first.items():
             np.testing.assert_array_equal(array, again[name], name)
 
-    def test_units_share_all_but_the_noise(self) -> None:
+    def test_groups_share_all_but_the_noise(self) -> None:
         """A policy with two groups meets the same world as one with a single group."""
         one, two = (self._arrays(self._realised(groups=groups)) for groups in (1, 2))
         for name in one.keys() - {"rewards"}:

@@ -38,9 +38,9 @@ def come_and_go(rounds: int, arms: int, share: float, stretch: float, random: St
 
     The share is a little larger with few arms, since the last one stays. `stretch` is the mean of the lengths.
     """
-    made = np.zeros((rounds, arms), bool)
-    fast(walk_arms)(share, stretch, random, made)
-    return made
+    available = np.zeros((rounds, arms), bool)
+    fast(walk_arms)(share, stretch, random, available)
+    return available
 
 
 @checked
@@ -92,9 +92,9 @@ class WithAvailability:
             raise InvalidValueError(
                 "WithAvailability", "available", given[row], "0 or 1 for every arm, with at least one 1", f"[{row}]"
             )
-        made = given.astype(bool)
-        made.flags.writeable = False
-        object.__setattr__(self, "available", made)
+        table = given.astype(bool)
+        table.flags.writeable = False
+        object.__setattr__(self, "available", table)
 
     @property
     def rounds(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from latentbandits.protocols import Realisation, Truth
 from latentbandits.random import Purpose, stream
-from latentbandits.rewards import DISTRIBUTIONS, NAMES, UNIT_NOISE, check_means, sampled, unit_scales
+from latentbandits.rewards import DISTRIBUTIONS, GROUP_NOISE, NAMES, check_means, group_scales, sampled
 from latentbandits.settings import AtLeast, Interval, InvalidValueError, OneOf, Within
 from latentbandits.worlds.available import come_and_go
 from latentbandits.worlds.delivery import as_delay, delays
@@ -51,7 +51,7 @@ class SampledWorld(ABC):
     ----------
     noise : float
         Standard deviation of Gaussian rewards, whatever the shape of the noise.
-    unit_noise : sequence of float, optional
+    group_noise : sequence of float, optional
         Standard deviation for each group; `noise` times the root of the number of groups if not given.
     noise_shape : str
         Shape of the noise, a name of `latentbandits.worlds.noise.SHAPES`.
@@ -93,7 +93,7 @@ class SampledWorld(ABC):
     """
 
     noise: Annotated[float, AtLeast(0)] = 0.01
-    unit_noise: Annotated[Any, UNIT_NOISE] = None
+    group_noise: Annotated[Any, GROUP_NOISE] = None
     noise_shape: Annotated[str, OneOf(tuple(SHAPES))] = "normal"
     uneven_arms: Annotated[float, AtLeast(1)] = 1.0
     proportional: Annotated[float, Within(0, 1)] = 0.0
@@ -166,8 +166,8 @@ class SampledWorld(ABC):
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)
 
-    def _refusal(self, field: str, rule: object, part: str = "") -> InvalidValueError:
-        return InvalidValueError(self._owner, field, getattr(self, field), rule, part)
+    def _refusal(self, field: str, rule: object) -> InvalidValueError:
+        return InvalidValueError(self._owner, field, getattr(self, field), rule)
 
     def _changed(self, *options: str) -> list[str]:
         """Return the options, of those that this world has, that are not at their default."""
@@ -196,7 +196,7 @@ class SampledWorld(ABC):
     def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         states, means, chain, carryover = self.path(horizon, seed, draw, repeat)
-        scales = unit_scales(self._owner, self.noise, self.unit_noise, groups)
+        scales = group_scales(self._owner, self.noise, self.group_noise, groups)
         effects, unusual, filtered = self._unusual
         if effects:
             means, features = self._moved(means, seed, draw, repeat)
@@ -248,8 +248,8 @@ class SampledWorld(ABC):
             size = size * alternating(run, self.changing_noise, len(means))[:, None]
         generator = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, len(scales)))
         noise = standardised(generator, self.noise_shape, self.autocorrelation, len(means), len(scales)) * scales
-        made: np.ndarray = means[:, None, :] + noise[:, :, None] * np.broadcast_to(size, means.shape)[:, None, :]
-        return made
+        rewards: np.ndarray = means[:, None, :] + noise[:, :, None] * np.broadcast_to(size, means.shape)[:, None, :]
+        return rewards
 
     def dominate(self, levels: np.ndarray) -> np.ndarray:
         """Return levels from 0 to 1 (rounds or states, arms) in which the last arms are never above the first, if some are dominated."""

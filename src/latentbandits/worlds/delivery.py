@@ -34,8 +34,8 @@ class Delay(NamedTuple):
     def rounds(self, uniform: np.ndarray) -> np.ndarray:
         """Return the delays that belong to numbers from [0, 1)."""
         if self.mean > 0:
-            made: np.ndarray = np.minimum(np.log1p(-uniform) / math.log(self.mean / (1 + self.mean)), LARGEST_DELAY)
-            return made.astype(np.int64)
+            waits: np.ndarray = np.minimum(np.log1p(-uniform) / math.log(self.mean / (1 + self.mean)), LARGEST_DELAY)
+            return waits.astype(np.int64)
         return self.low + (uniform * (self.high - self.low + 1)).astype(np.int64)
 
 
@@ -68,10 +68,10 @@ def as_delay(value: Any, owner: str = "delivery") -> Delay:
 
 def _parts(text: str) -> Any:
     """Return what a text says as a number or a pair, None if it says nothing."""
-    if found := re.fullmatch(r"\s*(\d+)\s*(?:to\s*(\d+)\s*)?", text):
-        return int(found[1]), int(found[2] or found[1])
-    found = re.fullmatch(r"\s*geometric\s+(\d+(?:\.\d+)?)\s*", text)
-    return ("geometric", float(found[1])) if found else None
+    if match := re.fullmatch(r"\s*(\d+)\s*(?:to\s*(\d+)\s*)?", text):
+        return int(match[1]), int(match[2] or match[1])
+    match = re.fullmatch(r"\s*geometric\s+(\d+(?:\.\d+)?)\s*", text)
+    return ("geometric", float(match[1])) if match else None
 
 
 def delays(horizon: int, delay: Any, lost: float, seed: int, draw: int, repeat: int) -> np.ndarray | None:

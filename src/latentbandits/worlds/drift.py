@@ -59,5 +59,5 @@ class Drift(SampledWorld):
         """Return smooth random curves, normal at any moment."""
         speed = generator.standard_normal((count, _WAVES)) / self.timescale
         phase = generator.uniform(0, 2 * np.pi, (count, _WAVES))
-        waves = [zip(*one, strict=True) for one in zip(speed, phase, strict=True)]
-        return [sqrt(2 / _WAVES) * sum(np.cos(w * time + p) for w, p in one) for one in waves]
+        waves = [zip(*wave, strict=True) for wave in zip(speed, phase, strict=True)]
+        return [sqrt(2 / _WAVES) * sum(np.cos(w * time + p) for w, p in wave) for wave in waves]

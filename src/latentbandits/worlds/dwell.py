@@ -18,11 +18,11 @@ TAIL = 1.5  # exponent of a Pareto length: it has a mean but no variance
 UNEVEN, SHORTEST = ("lognormal", "pareto"), 5.0
 
 
-def length(generator: np.random.Generator, shape: str, mean: float, *, found: bool = False) -> float:
+def length(generator: np.random.Generator, shape: str, mean: float, *, under_way: bool = False) -> float:
     """Sample the length of a visit, of a shape that `DWELLS` names.
 
-    With `found`, it is what is left of a visit that an observer finds at any time: long ones are found more often (the lengths are weighted
-    by themselves), and any part of one may have passed.
+    With `under_way`, it is what is left of a visit that an observer meets at any time: long ones are met more often (the lengths are
+    weighted by themselves), and any part of one may have passed.
 
     Examples
     --------
@@ -35,13 +35,13 @@ def length(generator: np.random.Generator, shape: str, mean: float, *, found: bo
     if shape == "geometric":
         return float(generator.geometric(1 / mean))  # has no memory
     if shape == "lognormal":
-        exact = mean * math.exp(SIGMA * generator.standard_normal() + (SIGMA**2 / 2 if found else -(SIGMA**2) / 2))
+        exact = mean * math.exp(SIGMA * generator.standard_normal() + (SIGMA**2 / 2 if under_way else -(SIGMA**2) / 2))
     elif shape == "pareto":
-        exact = mean * (TAIL - 1) / TAIL * (1 - generator.random()) ** (-1 / (TAIL - 1 if found else TAIL))
+        exact = mean * (TAIL - 1) / TAIL * (1 - generator.random()) ** (-1 / (TAIL - 1 if under_way else TAIL))
     else:
         exact = mean
     level = generator.random()
-    return max(1.0, math.ceil(exact * level) if found else math.floor(exact + level))
+    return max(1.0, math.ceil(exact * level) if under_way else math.floor(exact + level))
 
 
 def visited(
@@ -61,7 +61,7 @@ def visited(
     state, begin = int(np.searchsorted(np.cumsum(start)[:-1], generator.random(), side="right")), 0
     while begin < rounds:
         leave = 1 - transition[state, state]
-        lasts = length(generator, shape, 1 / leave, found=begin == 0) if leave > 0 else rounds
+        lasts = length(generator, shape, 1 / leave, under_way=begin == 0) if leave > 0 else rounds
         end = int(min(rounds, begin + lasts))
         states[begin:end] = state
         jumps = np.where(np.arange(len(start)) == state, 0.0, transition[state])

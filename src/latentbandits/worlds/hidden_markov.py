@@ -196,11 +196,11 @@ class HiddenMarkov(Regimes):
 
     def matrix(self, seed: int, draw: int) -> np.ndarray:
         """Return the mean rewards of one draw of the world, an array (states, arms)."""
-        made = super().matrix(seed, draw)
+        means = super().matrix(seed, draw)
         if self.rare > 0 and self.means is None:
-            made[-1] = usual = made[:-1].mean(axis=0)
-            made[-1, usual.argmax()] = self.span[0]
-        return made
+            means[-1] = usual = means[:-1].mean(axis=0)
+            means[-1, usual.argmax()] = self.span[0]
+        return means
 
     def observed(self, states: np.ndarray, means: np.ndarray) -> np.ndarray:
         """Return what is revealed."""
@@ -237,14 +237,14 @@ def stationary(chain: np.ndarray) -> np.ndarray:
     """
     size = len(chain)
     equations = np.vstack([chain.T - np.eye(size), np.ones(size)])
-    found = np.linalg.lstsq(equations, np.append(np.zeros(size), 1.0), rcond=None)[0]
-    found = np.maximum(found, 0.0)
-    found /= found.sum()
-    if np.abs(found @ chain - found).max() > 1e-6:
+    shares = np.linalg.lstsq(equations, np.append(np.zeros(size), 1.0), rcond=None)[0]
+    shares = np.maximum(shares, 0.0)
+    shares /= shares.sum()
+    if np.abs(shares @ chain - shares).max() > 1e-6:
         raise InvalidValueError(
             "HiddenMarkov", "transition", chain, "an ergodic chain (no stationary distribution was found)"
         )
-    return found  # type: ignore[no-any-return]
+    return shares  # type: ignore[no-any-return]
 
 
 def separated(generator: np.random.Generator, states: int, arms: int, distance: float) -> np.ndarray:

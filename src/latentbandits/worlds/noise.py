@@ -30,8 +30,8 @@ def bimodal(generator: np.random.Generator, size: Size) -> np.ndarray:
 def outliers(generator: np.random.Generator, size: Size) -> np.ndarray:
     """Sample normal numbers of which some are much larger, with a variance of 1 in all."""
     pairs = generator.standard_normal((*size, 2))
-    made = np.where(pairs[..., 0] < NormalDist().inv_cdf(OUTLIERS), LARGER, 1.0) * pairs[..., 1]
-    return made / math.sqrt(1 - OUTLIERS + OUTLIERS * LARGER**2)
+    values = np.where(pairs[..., 0] < NormalDist().inv_cdf(OUTLIERS), LARGER, 1.0) * pairs[..., 1]
+    return values / math.sqrt(1 - OUTLIERS + OUTLIERS * LARGER**2)
 
 
 class Shape(NamedTuple):
@@ -72,10 +72,10 @@ def standardised(
     >>> round(float(noise.std()), 1), round(float(np.corrcoef(noise[1:], noise[:-1])[0, 1]), 1)
     (1.0, 0.5)
     """
-    made = np.ascontiguousarray(SHAPES[shape].sample(generator, (rounds, groups)), dtype=np.float64)
+    values = np.ascontiguousarray(SHAPES[shape].sample(generator, (rounds, groups)), dtype=np.float64)
     if autocorrelation > 0:
-        fast(correlate)(made, autocorrelation)
-    return made
+        fast(correlate)(values, autocorrelation)
+    return values
 
 
 def unequal(generator: np.random.Generator, factor: float, count: int) -> np.ndarray:

@@ -64,7 +64,7 @@ class Replay:
         return getattr(self, "origin", None) or super().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
-        return f"<Recorded: {self.rounds:,} rounds, {self.arms} arms>"
+        return f"<Replay: {self.rounds:,} rounds, {self.arms} arms>"
 
     @property
     def rounds(self) -> int:

@@ -18,9 +18,9 @@ def run(options: argparse.Namespace) -> int:  # noqa: ARG001
     from latentbandits_studies.experiments.registry import experiments
 
     listed = experiments()
-    width = max(len(one.id) for one in listed)
-    for one in listed:
-        print(f"{one.id.ljust(width)}  {one.summary}")
+    width = max(len(experiment.id) for experiment in listed)
+    for experiment in listed:
+        print(f"{experiment.id.ljust(width)}  {experiment.summary}")
     print(
         "\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick all of them in three to four minutes."
     )

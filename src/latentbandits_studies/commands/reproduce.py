@@ -112,8 +112,8 @@ def select(options: argparse.Namespace) -> "list[Experiment]":
     chosen = experiments(options.experiments, options.without)
     if options.policies is None:
         return chosen
-    if [one.id for one in chosen] != ["table2"]:
-        given = " ".join(one.id for one in chosen) if options.experiments else "all"
+    if [experiment.id for experiment in chosen] != ["table2"]:
+        given = " ".join(experiment.id for experiment in chosen) if options.experiments else "all"
         raise InvalidValueError("reproduce", "experiments", given, "table2 alone where policies are given")
     from latentbandits_studies.experiments.table2.own import with_own
 
@@ -150,8 +150,10 @@ def line(outcome: "Outcome", results: Path) -> str:
     from latentbandits_studies.experiments.claims import FAILS
     from latentbandits_studies.report.verdicts import counts
 
-    known = outcome.found + outcome.computed
-    found = f", {outcome.found} of {known} cells found in {results}" if outcome.found else ""
-    first = f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}. {counts(outcome.claims)}"
-    failing = [f"  {claim.said}: {claim.text}" for claim in outcome.claims if FAILS in (claim.verdict, claim.points_to)]
+    cells = outcome.reused + outcome.computed
+    reused = f", {outcome.reused} of {cells} cells found in {results}" if outcome.reused else ""
+    first = f"{outcome.experiment.id}: {outcome.seconds:.1f} s{reused}. {counts(outcome.claims)}"
+    failing = [
+        f"  {claim.wording}: {claim.text}" for claim in outcome.claims if FAILS in (claim.verdict, claim.points_to)
+    ]
     return "\n".join([first, *failing])

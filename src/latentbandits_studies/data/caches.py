@@ -25,21 +25,21 @@ class FIFO:
     def __call__(self, key: int) -> bool:
         """Return whether a key is in the cache, which then has it."""
         if key in self.keys:
-            self.found(key)
+            self.hit(key)
             return True
         if len(self.keys) == self.size:
             self.keys.popitem(last=False)
         self.keys[key] = None
         return False
 
-    def found(self, key: int) -> None:
+    def hit(self, key: int) -> None:
         """Note that a key was there: it keeps its place."""
 
 
 class LRU(FIFO):
     """Evicts the key that was not requested for the longest time."""
 
-    def found(self, key: int) -> None:
+    def hit(self, key: int) -> None:
         """Note that a key was there: it comes last again."""
         self.keys.move_to_end(key)
 
@@ -91,11 +91,11 @@ class TwoQueues:
             return True
         if key in self.new:
             return True
-        known = key in self.left  # looked up first: what is evicted now may push it out
+        ghost = key in self.left  # looked up first: what is evicted now may push it out
         self.left.pop(key, None)
         if len(self.new) + len(self.main) == self.size:
             self._evict()
-        if known:
+        if ghost:
             self.main[key] = None
         else:
             self.new[key] = None
@@ -147,7 +147,7 @@ CACHES: Mapping[str, Callable[[int], Callable[[int], bool]]] = {
 def trace(sdist: Path) -> list[int]:
     """Return the requested keys of the trace in libcachesim's source distribution, as small numbers in the order of appearance."""
     with tarfile.open(sdist) as archive:
-        (member,) = [one for one in archive.getmembers() if one.name.endswith(TRACE)]
+        (member,) = [entry for entry in archive.getmembers() if entry.name.endswith(TRACE)]
         file = archive.extractfile(member)
         assert file is not None
         lines = file.read().decode().splitlines()
@@ -167,9 +167,9 @@ def hits(keys: Sequence[int], size: int) -> np.ndarray:
     [[49, 49, 25, 39, 35], [50, 50, 25, 40, 35]]
     """
     rounds = len(keys) // REQUESTS
-    found = np.zeros((rounds, len(CACHES)), np.int64)
+    hit_counts = np.zeros((rounds, len(CACHES)), np.int64)
     for column, kind in enumerate(CACHES.values()):
         cache = kind(size)
         for row in range(rounds):
-            found[row, column] = sum(map(cache, keys[row * REQUESTS : (row + 1) * REQUESTS]))
-    return found
+            hit_counts[row, column] = sum(map(cache, keys[row * REQUESTS : (row + 1) * REQUESTS]))
+    return hit_counts

@@ -34,15 +34,15 @@ def by_hour(rows: pd.DataFrame, arm: str, arms: tuple[str, ...], column: str, si
 def tables() -> dict[str, Series]:
     """Return the six datasets of departures: what each arm paid, an array (rounds, arms)."""
     rows = departures()
-    found = {}
+    tables = {}
     for name, arm, arms in (("airports", "origin", AIRPORTS), ("carriers", "carrier", tuple(CARRIERS))):
         late = by_hour(rows, arm, arms, "late", single=False)
-        found[name] = by_hour(rows, arm, arms, "on_time", single=False)
-        found[f"{name}-minutes"] = late._replace(values=-late.values)
-    found["airports-flight"] = by_hour(rows, "origin", AIRPORTS, "on_time", single=True)
+        tables[name] = by_hour(rows, arm, arms, "on_time", single=False)
+        tables[f"{name}-minutes"] = late._replace(values=-late.values)
+    tables["airports-flight"] = by_hour(rows, "origin", AIRPORTS, "on_time", single=True)
     single = by_hour(rows, "carrier", tuple(CARRIERS), "late", single=True)
-    found["carriers-flight"] = single._replace(values=-single.values)
-    return found
+    tables["carriers-flight"] = single._replace(values=-single.values)
+    return tables
 
 
 @cache
@@ -51,9 +51,9 @@ def conditions() -> dict[str, np.ndarray]:
     rows = weather()
     rows["hour"] = pd.to_datetime(rows["time_hour"], utc=True).dt.tz_localize(None)
     ways = {"wind_speed": "mean", "visib": "min", "precip": "max", "pressure": "mean", "temp": "mean", "humid": "mean"}
-    found = rows.groupby("hour").agg(ways)
-    grid = pd.date_range(found.index.min(), found.index.max(), freq="h")
-    found = found.reindex(grid)
+    hourly = rows.groupby("hour").agg(ways)
+    grid = pd.date_range(hourly.index.min(), hourly.index.max(), freq="h")
+    hourly = hourly.reindex(grid)
     names = ("wind", "visibility", "precipitation", "pressure", "temperature", "humidity")
-    columns = {name: found[column].to_numpy(dtype=float) for name, column in zip(names, ways, strict=True)}
+    columns = {name: hourly[column].to_numpy(dtype=float) for name, column in zip(names, ways, strict=True)}
     return {"times": grid.to_numpy("datetime64[h]"), **columns}

@@ -28,8 +28,8 @@ def filled(series: np.ndarray) -> np.ndarray:
     [3.0, 3.0, 3.0, 5.0]
     """
     last = np.maximum.accumulate(np.where(np.isnan(series), 0, np.arange(len(series))))
-    found: np.ndarray = series[last]
-    return found
+    repeated: np.ndarray = series[last]
+    return repeated
 
 
 def persistence(past: np.ndarray, season: int) -> np.ndarray:  # noqa: ARG001
@@ -44,8 +44,8 @@ def seasonal(past: np.ndarray, season: int) -> np.ndarray:
 
 def average(past: np.ndarray, season: int) -> np.ndarray:  # noqa: ARG001
     """Forecast the mean of the last values."""
-    found: np.ndarray = np.mean([_lagged(past, lag) for lag in range(1, AVERAGED + 1)], axis=0)
-    return found
+    average: np.ndarray = np.mean([_lagged(past, lag) for lag in range(1, AVERAGED + 1)], axis=0)
+    return average
 
 
 def trend(past: np.ndarray, season: int) -> np.ndarray:  # noqa: ARG001
@@ -53,23 +53,23 @@ def trend(past: np.ndarray, season: int) -> np.ndarray:  # noqa: ARG001
     ages = np.arange(1, EXTRAPOLATED + 1)
     around = ages - ages.mean()
     weights = 1 / EXTRAPOLATED - ages.mean() * around / (around**2).sum()
-    found: np.ndarray = sum(weight * _lagged(past, int(lag)) for lag, weight in zip(ages, weights, strict=True))
-    return found
+    weighted: np.ndarray = sum(weight * _lagged(past, int(lag)) for lag, weight in zip(ages, weights, strict=True))
+    return weighted
 
 
 def autoregression(past: np.ndarray, season: int) -> np.ndarray:
     """Forecast by a regression on the last two values, that of one season ago and the one before it, fitted to the past alone."""
     lags = [_lagged(past, lag) for lag in (1, 2, season, season + 1)]
     features = np.stack([np.ones(len(past)), *lags], axis=1)
-    found = np.full(len(past), np.nan)
+    forecasts = np.full(len(past), np.nan)
     for now in range(4 * season, len(past), season):
         rows = slice(max(season + 1, now - FITTED * season), now)
         centre = past[rows].mean()  # differences to it, so that no offset spoils the fit
         inputs = features[rows] - np.append(0.0, np.full(4, centre))
         fit = np.linalg.lstsq(inputs, past[rows] - centre, rcond=None)[0]
         ahead = features[now : now + season] - np.append(0.0, np.full(4, centre))
-        found[now : now + season] = centre + ahead @ fit
-    return found
+        forecasts[now : now + season] = centre + ahead @ fit
+    return forecasts
 
 
 FORECASTERS: Mapping[str, Callable[[np.ndarray, int], np.ndarray]] = {
@@ -95,10 +95,10 @@ def errors(series: np.ndarray, season: int) -> np.ndarray:
     [1.0, 0.0, 1.166667, 1.333333, 0.0]
     """
     past = filled(series)
-    made = np.stack([forecast(past, season) for forecast in FORECASTERS.values()], axis=1)
-    made[: LEAST * season] = np.nan
-    found: np.ndarray = np.abs(made - series[:, None])
-    return found
+    forecasts = np.stack([forecast(past, season) for forecast in FORECASTERS.values()], axis=1)
+    forecasts[: LEAST * season] = np.nan
+    misses: np.ndarray = np.abs(forecasts - series[:, None])
+    return misses
 
 
 def scores(series: Series, season: int) -> Series:
@@ -112,13 +112,13 @@ def scores(series: Series, season: int) -> Series:
     >>> found.times[0], found.values.shape
     (np.int64(40), (56, 5))
     """
-    found = errors(series.values, season)
-    rounds = ~np.isnan(found).any(axis=1)
-    return Series(series.times[rounds], -found[rounds])
+    misses = errors(series.values, season)
+    rounds = ~np.isnan(misses).any(axis=1)
+    return Series(series.times[rounds], -misses[rounds])
 
 
 def _lagged(past: np.ndarray, lag: int) -> np.ndarray:
     """Return the values of some rounds before, NaN where there are none."""
-    found = np.full(len(past), np.nan)
-    found[lag:] = past[:-lag]
-    return found
+    shifted = np.full(len(past), np.nan)
+    shifted[lag:] = past[:-lag]
+    return shifted

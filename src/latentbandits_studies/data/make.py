@@ -20,13 +20,13 @@ HERE = Path(__file__).parent / "tables"
 def main(folder: Path = HERE, sdist: Path | None = None) -> None:
     """Write all files into a folder: times, as hours since 1970 or numbers, and values."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = {each.__name__: each() for each in (series.sunspots, series.co2, series.elnino)}
+    datasets = {each.__name__: each() for each in (series.sunspots, series.co2, series.elnino)}
     if sdist is not None:
         keys = caches.trace(sdist)
         for size in (100, 10_000):
-            found = caches.hits(keys, size)
-            made[f"cache-{size}"] = Series(np.arange(len(found)), found.astype(np.int8))
-    for name, (times, values) in made.items():
+            hit_counts = caches.hits(keys, size)
+            datasets[f"cache-{size}"] = Series(np.arange(len(hit_counts)), hit_counts.astype(np.int8))
+    for name, (times, values) in datasets.items():
         hours = times.astype("datetime64[h]").astype(np.int32)
         write(folder / f"{name}.npz.xz", hours, values)
         print(f"{name}: {len(hours):,} steps")

@@ -18,18 +18,18 @@ STRONGEST = 100  # miles per hour: a stronger wind is an error of the record
 
 def file_of(package: str, *parts: str) -> Path:
     """Return a file that an installed package ships, or refuse."""
-    found = find_spec(package)
-    if found is None or found.origin is None:
+    package_spec = find_spec(package)
+    if package_spec is None or package_spec.origin is None:
         raise InvalidValueError("data", "package", package, f"installed: pip install {package}")
-    return Path(found.origin).parent.joinpath(*parts)
+    return Path(package_spec.origin).parent.joinpath(*parts)
 
 
 def hourly(times: pd.Series, values: pd.Series) -> Series:
     """Return values on a grid of whole hours."""
     stamps = pd.to_datetime(times, utc=True).dt.tz_localize(None)
-    found = values.groupby(stamps.dt.floor("h").to_numpy()).mean()
-    grid = pd.date_range(found.index.min(), found.index.max(), freq="h")
-    return Series(grid.to_numpy("datetime64[h]"), found.reindex(grid).to_numpy(dtype=float))
+    hourly = values.groupby(stamps.dt.floor("h").to_numpy()).mean()
+    grid = pd.date_range(hourly.index.min(), hourly.index.max(), freq="h")
+    return Series(grid.to_numpy("datetime64[h]"), hourly.reindex(grid).to_numpy(dtype=float))
 
 
 def weather() -> pd.DataFrame:
@@ -69,8 +69,8 @@ def co2() -> Series:
     """Return the weekly carbon dioxide in the air at Mauna Loa."""
     rows = pd.read_csv(file_of("statsmodels", "datasets", "co2", "co2.csv"))
     days = pd.to_datetime(rows["date"].astype(str), format="%Y%m%d")
-    found = pd.Series(rows["co2"].to_numpy(dtype=float), index=days).resample("7D").mean()
-    return Series(found.index.to_numpy("datetime64[h]"), found.to_numpy())
+    weekly = pd.Series(rows["co2"].to_numpy(dtype=float), index=days).resample("7D").mean()
+    return Series(weekly.index.to_numpy("datetime64[h]"), weekly.to_numpy())
 
 
 def elnino() -> Series:

@@ -52,16 +52,16 @@ STICKY, FAST = "stay 0.95, noise 0.05", "stay 0.5, noise 0.05"
 def cases(quick: bool) -> list[Case]:
     """Return one case per stay probability and noise, with both profiles of the gates."""
     draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, 3)
-    made = []
+    planned = []
     for noise in NOISES:
         for stay in STAY:
             world = HiddenMarkov(states=10, arms=2, stickiness=stay, noise=noise)
-            made.append(Case(f"stay {stay:g}, noise {noise:g}", world, _policies(world), HORIZON, draws, repeats))
-    return made
+            planned.append(Case(f"stay {stay:g}, noise {noise:g}", world, _policies(world), HORIZON, draws, repeats))
+    return planned
 
 
 def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
-    made: dict[str, Contestant] = {LIMIT: policy(LIMIT), "rp-ucb": policy("rp-ucb"), "sp-ucb": policy("sp-ucb")}
+    policies: dict[str, Contestant] = {LIMIT: policy(LIMIT), "rp-ucb": policy("rp-ucb"), "sp-ucb": policy("sp-ucb")}
     for name, intervals in INTERVALS.items():
         full = {"pair": stated(name, world), "slopes": stated(name, world, lag="slopes"), "fitted": fitted(name)}
         for profile in PROFILES:
@@ -71,8 +71,8 @@ def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
                 "no fingerprint": full[profile]._replace(fingerprint=False),
                 **{fixed(tau): full[profile]._replace(gated=False, interval=tau) for tau in intervals},
             }
-            made |= {f"{name}|{profile}|{variant}": one for variant, one in variants.items()}
-    return made
+            policies |= {f"{name}|{profile}|{variant}": contestant for variant, contestant in variants.items()}
+    return policies
 
 
 def fixed(interval: int) -> str:
@@ -105,8 +105,8 @@ def _same(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
 
 def _sizes(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
     """Judge that the published figures come out."""
-    known = printed.ABLATION[labels[0].partition("|")[0]]
-    return matches(list(known.values()), [interval(per_draw(results, case, label)) for label in labels])
+    published = printed.ABLATION[labels[0].partition("|")[0]]
+    return matches(list(published.values()), [interval(per_draw(results, case, label)) for label in labels])
 
 
 def _listed(verdicts: Sequence[str]) -> str:
@@ -192,23 +192,25 @@ class Judge(NamedTuple):
 
     def verdicts(self, results: pd.DataFrame, case: str, profile: str) -> list[str]:
         """Return a verdict for every interval of the fixed schedules."""
-        made = [[fixed(tau) if part == FIXED else part for part in self.variants] for tau in INTERVALS[self.who]]
-        return [self.rule(results, case, [f"{self.who}|{profile}|{part}" for part in parts]) for parts in made]
+        choices = [[fixed(tau) if part == FIXED else part for part in self.variants] for tau in INTERVALS[self.who]]
+        return [self.rule(results, case, [f"{self.who}|{profile}|{part}" for part in parts]) for parts in choices]
 
 
-def _claim(results: pd.DataFrame, name: str, text: str, known: str, judge: Judge, why: str) -> Claim:
+def _claim(results: pd.DataFrame, name: str, text: str, published: str, judge: Judge, why: str) -> Claim:
     """Judge under all noises, encodings of the lag and intervals."""
     places = [(profile, judge.case.replace("0.05", f"{noise:g}")) for noise in NOISES for profile in STATED]
     verdicts = {(profile, case): judge.verdicts(results, case, profile) for profile, case in places}
     measured = [
-        f"{case.split(', ')[1]}, {profile}: {_figures(results, case, judge.who, profile)} ({_listed(found)})"
-        for (profile, case), found in verdicts.items()
+        f"{case.split(', ')[1]}, {profile}: {_figures(results, case, judge.who, profile)} ({_listed(judged)})"
+        for (profile, case), judged in verdicts.items()
     ]
     fits = _listed(judge.verdicts(results, judge.case, "fitted"))
     figures = _figures(results, judge.case, judge.who, "fitted")
     other = f"gates and lag fitted to the main table, noise 0.05: {figures} ({fits})"
-    verdict = agreed(one for found in verdicts.values() for one in found)
-    return Claim(f"ablation/{name}", text, known, "; ".join(measured), verdict, "; ".join(filter(None, [why, other])))
+    verdict = agreed(word for judged in verdicts.values() for word in judged)
+    return Claim(
+        f"ablation/{name}", text, published, "; ".join(measured), verdict, "; ".join(filter(None, [why, other]))
+    )
 
 
 def plot_parts(results: pd.DataFrame) -> Figure:
@@ -222,10 +224,10 @@ def plot_parts(results: pd.DataFrame) -> Figure:
     names = [(policy, variant) for policy in INTERVALS for variant in variants(policy)]
     figure, grid = panels(len(places) // 3, 3, (9.4, 10.2), sharey="row", sharex=True)
     for axes, (case, profile) in zip(grid, places, strict=True):
-        known = [printed.ABLATION[who].get(FIXED if "fixed" in part else part) for who, part in names]
+        published = [printed.ABLATION[who].get(FIXED if "fixed" in part else part) for who, part in names]
         labels = [f"{policy}|{profile}|{variant}" for policy, variant in names]
         texts = [f"{label(policy)[:5]} {variant}" for policy, variant in names]
-        bars(axes, results, case, labels, texts, known if "0.95" in case else [None] * len(names))
+        bars(axes, results, case, labels, texts, published if "0.95" in case else [None] * len(names))
         axes.set_title(f"{case}\n{titles[profile]}", fontsize=8)
     for axes in grid[::3]:
         axes.set_ylabel("regret per group")

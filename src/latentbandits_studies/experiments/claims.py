@@ -24,6 +24,7 @@ KINDS: Mapping[str, str] = {
 # Two published cells that are nearer than this are called a tie in print, a convention: *Optimal single arm* is the same quantity
 # in eight rows of the main table and scatters there by 2 % (standard deviation) and 7 % (range).
 PRINT_TIE = 0.05
+REPRODUCED = 0.15  # the share of a published figure by which ours may differ
 BELOW, ABOVE = "below", "above"
 
 
@@ -56,7 +57,7 @@ class Claim(NamedTuple):
         return "" if self.points_to == self.verdict else self.points_to
 
     @property
-    def said(self) -> str:
+    def wording(self) -> str:
         """The verdict, with what a quick run points to."""
         return f"{self.verdict} (points to: {self.hint})" if self.hint else self.verdict
 
@@ -103,7 +104,7 @@ def per_draw(results: "pd.DataFrame", case: str, policy: str, column: str = "reg
 def order(
     results: "pd.DataFrame",
     case: str,
-    one: str,
+    policy: str,
     other: str,
     among: int = 1,
     column: str = "regret",
@@ -113,7 +114,7 @@ def order(
 
     `among` is the number of comparisons that one claim makes: they share the 5 % (Bonferroni).
     """
-    mine, theirs = per_draw(results, case, one, column), per_draw(results, other_case or case, other, column)
+    mine, theirs = per_draw(results, case, policy, column), per_draw(results, other_case or case, other, column)
     return compared(mine, theirs, among)
 
 
@@ -141,10 +142,10 @@ def mean(results: "pd.DataFrame", case: str, policy: str, column: str = "regret"
     return float(per_draw(results, case, policy, column).mean())
 
 
-def shown(results: "pd.DataFrame", case: str, policy: str, column: str = "regret", digits: int = 0) -> str:
-    """Return a mean and the half width of its 95 % interval over draws, as text."""
-    middle, low, high = interval(per_draw(results, case, policy, column))
-    return f"{middle:,.{digits}f} \N{PLUS-MINUS SIGN} {(high - low) / 2:,.{digits}f}"
+def shown(results: "pd.DataFrame", case: str, policy: str) -> str:
+    """Return a mean regret and the half width of its 95 % interval over draws, as text."""
+    middle, low, high = interval(per_draw(results, case, policy))
+    return f"{middle:,.0f} \N{PLUS-MINUS SIGN} {(high - low) / 2:,.0f}"
 
 
 def all_of(words: Iterable[str], wanted: str = BELOW) -> str:
@@ -156,15 +157,15 @@ def all_of(words: Iterable[str], wanted: str = BELOW) -> str:
     >>> all_of(["below", "below"]), all_of(["below", "tied"]), all_of(["below", "tied", "above"])
     ('holds', 'tied', 'does not hold')
     """
-    found = list(words)
-    if not found:
+    given = list(words)
+    if not given:
         return OPEN
-    if any(word not in (wanted, TIED) for word in found):
+    if any(word not in (wanted, TIED) for word in given):
         return FAILS
-    return TIED if TIED in found else HOLDS
+    return TIED if TIED in given else HOLDS
 
 
-def near(found: Order, share: float) -> str:
+def near(comparison: Order, share: float) -> str:
     """Judge that two quantities are the same to within a share: the whole interval must lie inside, or all of it outside.
 
     Examples
@@ -173,9 +174,9 @@ def near(found: Order, share: float) -> str:
     >>> near(Order(1.0, 0.97, 1.03), 0.1), near(Order(1.3, 1.2, 1.4), 0.1), near(Order(1.1, 1.0, 1.2), 0.1)
     ('holds', 'does not hold', 'cannot be judged')
     """
-    if 1 - share <= found.low and found.high <= 1 + share:
+    if 1 - share <= comparison.low and comparison.high <= 1 + share:
         return HOLDS
-    return FAILS if found.high < 1 - share or found.low > 1 + share else OPEN
+    return FAILS if comparison.high < 1 - share or comparison.low > 1 + share else OPEN
 
 
 def worst(verdicts: Iterable[str]) -> str:
@@ -187,8 +188,8 @@ def worst(verdicts: Iterable[str]) -> str:
     >>> worst(["holds", "holds"]), worst(["holds", "cannot be judged"]), worst(["cannot be judged", "does not hold"])
     ('holds', 'cannot be judged', 'does not hold')
     """
-    found = set(verdicts)
-    return next((word for word in (FAILS, OPEN, TIED, HOLDS) if word in found), OPEN)
+    given = set(verdicts)
+    return next((word for word in (FAILS, OPEN, TIED, HOLDS) if word in given), OPEN)
 
 
 def agreed(verdicts: Iterable[str]) -> str:
@@ -202,14 +203,14 @@ def agreed(verdicts: Iterable[str]) -> str:
     >>> agreed(["holds", "holds"]), agreed(["holds", "does not hold"]), agreed(["tied", "does not hold"])
     ('holds', 'cannot be judged', 'does not hold')
     """
-    found = set(verdicts)
-    if len(found) == 1:
-        return found.pop()
-    return OPEN if found & {HOLDS, OPEN} else FAILS
+    given = set(verdicts)
+    if len(given) == 1:
+        return given.pop()
+    return OPEN if given & {HOLDS, OPEN} else FAILS
 
 
-def matches(published: Sequence[float], measured: Sequence[tuple[float, float, float]], share: float = 0.15) -> str:
-    """Judge that published figures come out: each mean (with its interval) within a share of the figure.
+def matches(published: Sequence[float], measured: Sequence[tuple[float, float, float]]) -> str:
+    """Judge that published figures come out: each mean (with its interval) within 15 % of the figure.
 
     One whose interval lies outside refutes it; one whose interval only reaches outside leaves it open.
 
@@ -220,12 +221,12 @@ def matches(published: Sequence[float], measured: Sequence[tuple[float, float, f
     ('holds', 'does not hold', 'cannot be judged')
     """
     return worst(
-        near(Order(*(value / figure for value in found)), share)
-        for figure, found in zip(published, measured, strict=True)
+        near(Order(*(value / figure for value in span)), REPRODUCED)
+        for figure, span in zip(published, measured, strict=True)
     )
 
 
-def printed(one: float, other: float) -> str:
+def printed(cell: float, other: float) -> str:
     """Return the order of two published cells, or that they are a tie in print.
 
     Examples
@@ -234,9 +235,9 @@ def printed(one: float, other: float) -> str:
     >>> printed(452, 944), printed(1330, 1379), printed(3625, 2480)
     ('below', 'tied', 'above')
     """
-    if max(one, other) <= (1 + PRINT_TIE) * min(one, other):
+    if max(cell, other) <= (1 + PRINT_TIE) * min(cell, other):
         return TIED
-    return BELOW if one < other else ABOVE
+    return BELOW if cell < other else ABOVE
 
 
 def temper(claims: list[Claim], quick: bool) -> list[Claim]:

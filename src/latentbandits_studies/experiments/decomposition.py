@@ -99,15 +99,15 @@ def oracle(name: str, statistic: str, decoded: bool = False) -> str:
 
 def contestants() -> dict[str, Contestant]:
     """Return all policies and the representation oracles on their runs."""
-    found: dict[str, Contestant] = {}
+    contestants: dict[str, Contestant] = {}
     for name, statistics in STATISTICS.items():
         base = policy(GREEDY) if name == GREEDY else fitted(name)
-        found[name] = base
+        contestants[name] = base
         for statistic in statistics:
-            found[oracle(name, statistic)] = Representation(base, statistic)
+            contestants[oracle(name, statistic)] = Representation(base, statistic)
             if (name, statistic) in DECODED:
-                found[oracle(name, statistic, decoded=True)] = Representation(base, statistic, decoded=True)
-    return found
+                contestants[oracle(name, statistic, decoded=True)] = Representation(base, statistic, decoded=True)
+    return contestants
 
 
 def cases(quick: bool) -> list[Case]:
@@ -158,22 +158,22 @@ def learner_regret(case: Case, label: str, draw: int) -> float:
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge that the parts add up, that the bound on App holds, and that App falls with what a statistic tells."""
     quick = "quick" in results and bool(results["quick"].iloc[0])
-    made = cases(quick)
-    return [_identity(results, made), _bound(results, made), _nested(results)]
+    planned = cases(quick)
+    return [_identity(results, planned), _bound(results, planned), _nested(results)]
 
 
-def _identity(results: pd.DataFrame, made: list[Case]) -> Claim:
+def _identity(results: pd.DataFrame, planned: list[Case]) -> Claim:
     """Play the first run of every world again and add up Reg round by round."""
     off, count = 0.0, 0
-    for case in made:
+    for case in planned:
         for name, statistics in STATISTICS.items():
             for statistic in statistics:
                 label = oracle(name, statistic)
-                first = [per_draw(results, case.name, one)[0] for one in (name, label)]
+                first = [per_draw(results, case.name, policy)[0] for policy in (name, label)]
                 off = max(off, abs(first[0] - first[1] - learner_regret(case, label, 0)))
                 count += 1
-    found = table(results)
-    below = found[found["reg_high"] < 0]
+    terms = table(results)
+    below = terms[terms["reg_high"] < 0]
     negative = "; ".join(
         f"{line.policy} with {line.statistic}, {TITLES[line.case]}: {line.reg:,.0f} ({line.reg_low:,.0f} to {line.reg_high:,.0f})"
         for line in below.itertuples()
@@ -189,22 +189,22 @@ def _identity(results: pd.DataFrame, made: list[Case]) -> Claim:
     )
 
 
-def _bound(results: pd.DataFrame, made: list[Case]) -> Claim:
+def _bound(results: pd.DataFrame, planned: list[Case]) -> Claim:
     """Compare App with the largest gap times the number of rounds in which the state is decoded wrongly."""
     words, slack = [], []
-    for case in made:
+    for case in planned:
         world, draws = case.world, results.loc[results["case"] == case.name, "draw"].unique()
         assert isinstance(world, HiddenMarkov)
         largest = np.array([theory.largest_gap(world.matrix(case.seed, int(draw))) for draw in sorted(draws)])
         for name, statistic in DECODED:
             wrong = 1 - per_draw(results, case.name, oracle(name, statistic, decoded=True), "optimal")
-            found = compared(
+            comparison = compared(
                 per_draw(results, case.name, oracle(name, statistic)),
                 largest * case.horizon * wrong,
-                len(made) * len(DECODED),
+                len(planned) * len(DECODED),
             )
-            words.append(found.word)
-            slack.append(1 / found.ratio)
+            words.append(comparison.word)
+            slack.append(1 / comparison.ratio)
     return Claim(
         "decomposition/bound",
         "App is at most the largest gap times the expected number of rounds in which the statistic's best guess of the state is wrong",
@@ -225,21 +225,21 @@ def _nested(results: pd.DataFrame) -> Claim:
         for less, more in NESTED
         if less in statistics and more in statistics and (BOTH not in statistics or (less, more) != (LAG, HISTORY))
     ]
-    found = {
+    orders = {
         pair: order(results, pair[0], oracle(pair[1], pair[3]), oracle(pair[1], pair[2]), len(pairs)) for pair in pairs
     }
-    words = [one.word for one in found.values()]
+    words = [comparison.word for comparison in orders.values()]
     others = ", ".join(
-        f"{name} {more} over {less} in {TITLES[row]}: {one.text}"
-        for (row, name, less, more), one in found.items()
-        if one.word != BELOW
+        f"{name} {more} over {less} in {TITLES[row]}: {comparison.text}"
+        for (row, name, less, more), comparison in orders.items()
+        if comparison.word != BELOW
     )
     return Claim(
         "decomposition/nested",
         "A statistic that contains another one has a lower App: lag and fingerprint above both, both above the whole history",
         "follows from the definition",
-        f"{words.count(BELOW)} of {len(words)} lower; ratio from {min(one.ratio for one in found.values()):.2f} to "
-        f"{max(one.ratio for one in found.values()):.2f}",
+        f"{words.count(BELOW)} of {len(words)} lower; ratio from {min(comparison.ratio for comparison in orders.values()):.2f} to "
+        f"{max(comparison.ratio for comparison in orders.values()):.2f}",
         all_of(words),
         others,
         READING,

@@ -39,7 +39,7 @@ def world(stay: float) -> HiddenMarkov:
 
 def cases(quick: bool) -> list[Case]:
     """Return one case per stay probability; the matrix is always the same, so every draw is one more run."""
-    made = []
+    planned = []
     for stay in STAYS:
         policies: dict[str, Contestant] = {}
         for name in (*PROBING, *LAGGED):
@@ -50,8 +50,10 @@ def cases(quick: bool) -> list[Case]:
         for name in ("adarp-ucb", "adasp-ucb"):
             policies[f"{name}-stated"] = stated(name, world(stay))
         policies |= {name: policy(name) for name in ("ucb1", "best-single-arm", GREEDY, LIMIT)}
-        made.append(Case(f"stay {stay:g}", world(stay), policies, HORIZON // (4 if quick else 1), 16 if quick else 96))
-    return made
+        planned.append(
+            Case(f"stay {stay:g}", world(stay), policies, HORIZON // (4 if quick else 1), 16 if quick else 96)
+        )
+    return planned
 
 
 def rescued(results: pd.DataFrame) -> pd.DataFrame:
@@ -61,8 +63,10 @@ def rescued(results: pd.DataFrame) -> pd.DataFrame:
         case = f"stay {stay:g}"
         for name in PROBING:
             for probing, base in ((name, alone(LAGS[name])), (f"{name}|pair", alone("pair"))):
-                found = order(results, case, probing, base, 2 * len(PROBING) * len(STAYS))
-                lines.append({"case": case, "policy": probing, "base": base, **found._asdict(), "word": found.word})
+                comparison = order(results, case, probing, base, 2 * len(PROBING) * len(STAYS))
+                lines.append(
+                    {"case": case, "policy": probing, "base": base, **comparison._asdict(), "word": comparison.word}
+                )
     return pd.DataFrame(lines)
 
 

@@ -174,13 +174,13 @@ class Change(NamedTuple):
         return f"{self.case} {self.change:+,.0f} ({self.low:+,.0f} to {self.high:+,.0f})"
 
 
-def changes(results: pd.DataFrame, one: str, other: str, term: str, among: int) -> list[Change]:
+def changes(results: pd.DataFrame, policy: str, other: str, term: str, among: int) -> list[Change]:
     """Compare a term of two rungs in every world, on the same draws; `among` comparisons share the 5 % (Bonferroni)."""
-    found = []
+    changed = []
     for case in WORLDS:
-        difference = losses(results, case, other, term) - losses(results, case, one, term)
-        found.append(Change(case, *interval(difference, 1 - 0.05 / among)))
-    return found
+        difference = losses(results, case, other, term) - losses(results, case, policy, term)
+        changed.append(Change(case, *interval(difference, 1 - 0.05 / among)))
+    return changed
 
 
 # What a step from one rung to another does to a term: name, text, both rungs, term, and whether it falls or rises
@@ -219,30 +219,32 @@ LOWEST = (
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge what each rung does to App, to Reg and to regret."""
-    claims = [_step(results, *step) for step in STEPS] + [_lowest(results, *one) for one in LOWEST] + [_paid(results)]
+    claims = (
+        [_step(results, *step) for step in STEPS] + [_lowest(results, *lowest) for lowest in LOWEST] + [_paid(results)]
+    )
     terms = ("app", "reg", "regret")
     return sorted(claims, key=lambda claim: terms.index(claim.id.split("/")[1].split("-")[0]))
 
 
-def _step(results: pd.DataFrame, name: str, text: str, one: str, other: str, term: str, wanted: str) -> Claim:
+def _step(results: pd.DataFrame, name: str, text: str, policy: str, other: str, term: str, wanted: str) -> Claim:
     """Judge one step of the ladder in all worlds."""
-    found = changes(results, one, other, term, len(WORLDS))
-    verdict = all_of((change.word for change in found), wanted)
-    return Claim(f"ladder/{name}", text, "our target", "; ".join(change.text for change in found), verdict, kind=TARGET)
+    steps = changes(results, policy, other, term, len(WORLDS))
+    verdict = all_of((change.word for change in steps), wanted)
+    return Claim(f"ladder/{name}", text, "our target", "; ".join(change.text for change in steps), verdict, kind=TARGET)
 
 
 def _paid(results: pd.DataFrame) -> Claim:
     """Judge that a linear learner with the right summary loses little but the price of its probes."""
-    found = {
+    orders = {
         case: compared(losses(results, case, BELIEF, LEFT), per_draw(results, case, PRICE), len(WORLDS))
         for case in WORLDS
     }
-    words = [near(one, HARDLY) for one in found.values()]
+    words = [near(comparison, HARDLY) for comparison in orders.values()]
     return Claim(
         "ladder/reg-price",
         f"With the filter's belief, Reg is the price of the probes to within {100 * HARDLY:.0f} %",
         "our target",
-        "; ".join(f"{case} {one.text}" for case, one in found.items()),
+        "; ".join(f"{case} {comparison.text}" for case, comparison in orders.items()),
         worst(words),
         kind=TARGET,
     )
@@ -251,10 +253,10 @@ def _paid(results: pd.DataFrame) -> Claim:
 def _lowest(results: pd.DataFrame, name: str, text: str, best: str, others: Sequence[str], term: str) -> Claim:
     """Judge that a term of one rung is below that of all others, in all worlds."""
     rivals = [other for other in others if other != best]
-    found = {other: changes(results, other, best, term, len(WORLDS) * len(rivals)) for other in rivals}
-    words = [change.word for changed in found.values() for change in changed]
+    by_rival = {other: changes(results, other, best, term, len(WORLDS) * len(rivals)) for other in rivals}
+    words = [change.word for changed in by_rival.values() for change in changed]
     contrary = [
-        f"{other}, {change.text}" for other, changed in found.items() for change in changed if change.word == ABOVE
+        f"{other}, {change.text}" for other, changed in by_rival.items() for change in changed if change.word == ABOVE
     ]
     return Claim(
         f"ladder/{name}",

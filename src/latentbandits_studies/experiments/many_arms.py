@@ -34,7 +34,7 @@ LAG = "one-hot"
 
 def cases(quick: bool) -> list[Case]:
     """Return one case per number of arms; randomized probing has as many groups as arms."""
-    made = []
+    planned = []
     for arms in ARMS:
         world = HiddenMarkov(states=10, arms=arms, stickiness=0.99, noise=0.01)
         policies = {
@@ -46,8 +46,8 @@ def cases(quick: bool) -> list[Case]:
             LIMIT: policy(LIMIT, arms=arms),
         }
         draws = (8 if arms <= 5 else 2) if quick else (64 if arms <= 10 else 24)
-        made.append(Case(f"{arms} arms", world, policies, HORIZON // 2 if quick else HORIZON, draws))
-    return made
+        planned.append(Case(f"{arms} arms", world, policies, HORIZON // 2 if quick else HORIZON, draws))
+    return planned
 
 
 def growth(results: pd.DataFrame, name: str, column: str) -> Order:
@@ -77,7 +77,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             f"from {ARMS[0]} to {ARMS[-1]} arms regret grows {adasp.text} times sequential, {adarp.text} times randomized",
             HOLDS if lost[-1].low > lost[0].high else FAILS if lost[-1].high < lost[0].low else OPEN,
             "sequential over randomized, by number of arms: "
-            + ", ".join(f"{arms}: {one.ratio:.1f}" for arms, one in zip(ARMS, lost, strict=True)),
+            + ", ".join(f"{arms}: {comparison.ratio:.1f}" for arms, comparison in zip(ARMS, lost, strict=True)),
         ),
         Claim(
             "many-arms/probe-cost",

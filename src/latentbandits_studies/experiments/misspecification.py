@@ -71,13 +71,13 @@ def cases(quick: bool) -> list[Case]:
 
 def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
     covariates = STATES if world.reveal == "state" else 2
-    made: dict[str, Contestant] = {}
-    for one in ("adarp-ucb", "adasp-ucb"):
-        made[f"{one} matched"] = stated(one, world, covariates=covariates, lag="none", fingerprint=False)
-        made[one] = stated(one, world)
-        made[f"{one}|slopes"] = stated(one, world, lag="slopes")
-    made |= {one: policy(one) for one in ("sw-ucb", "d-ucb", LIMIT)}
-    return made | {label: policy("d-ucb", **settings) for label, settings in DISCOUNTED.items()}
+    contestants: dict[str, Contestant] = {}
+    for name in ("adarp-ucb", "adasp-ucb"):
+        contestants[f"{name} matched"] = stated(name, world, covariates=covariates, lag="none", fingerprint=False)
+        contestants[name] = stated(name, world)
+        contestants[f"{name}|slopes"] = stated(name, world, lag="slopes")
+    contestants |= {name: policy(name) for name in ("sw-ucb", "d-ucb", LIMIT)}
+    return contestants | {label: policy("d-ucb", **settings) for label, settings in DISCOUNTED.items()}
 
 
 def fitted_discounting(results: pd.DataFrame) -> str:
@@ -113,8 +113,8 @@ def _sequential(results: pd.DataFrame) -> list[Claim]:
             "misspecification/sequential",
             "stay 0.5: misspecified AdaSP-UCB fails faster than misspecified AdaRP-UCB",
             f"{printed.SEQUENTIAL[1]:.0f} against {rest[1]:.0f}, matched {printed.SEQUENTIAL[0]:.0f} against {rest[0]:.0f}",
-            "; ".join(f"{name}: {one.text}" for name, one in measures.items()),
-            agreed(all_of([one.word], ABOVE) for one in measures.values()),
+            "; ".join(f"{name}: {comparison.text}" for name, comparison in measures.items()),
+            agreed(all_of([comparison.word], ABOVE) for comparison in measures.values()),
             "faster is not defined; by level it is so, by growth and by the price of misspecification it is not",
         ),
         Claim(
@@ -122,7 +122,7 @@ def _sequential(results: pd.DataFrame) -> list[Claim]:
             "stay 0.5: the figures of AdaSP-UCB come out within 15 %",
             ", ".join(f"{x:.0f}" for x in printed.SEQUENTIAL),
             shown_,
-            matches(printed.SEQUENTIAL, [interval(per_draw(results, fast, one)) for one in pair]),
+            matches(printed.SEQUENTIAL, [interval(per_draw(results, fast, contestant)) for contestant in pair]),
             "the horizon is ours",
         ),
     ]
@@ -144,7 +144,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
         counted = [f"{list(verdicts.values()).count(word)} {word}" for word in VERDICTS if word in verdicts.values()]
         published, measured = (
             ", ".join(f"{x:.0f}" for x in figures),
-            ", ".join(shown(results, case, one) for one in four),
+            ", ".join(shown(results, case, contestant) for contestant in four),
         )
         name = case.replace(" ", "-")
         claims.append(
@@ -165,7 +165,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
                 f"{case}: the figures come out within 15 %",
                 published,
                 measured,
-                matches(figures, [interval(per_draw(results, case, one)) for one in four]),
+                matches(figures, [interval(per_draw(results, case, contestant)) for contestant in four]),
                 f"in the same order; the horizon is ours; {fitted}",
             )
         )

@@ -33,10 +33,10 @@ def once(function: Callable[Concatenate["pd.DataFrame", P], T]) -> Callable[Conc
     def remembered(table: "pd.DataFrame", /, *args: P.args, **kwargs: P.kwargs) -> T:
         if _answers[0][0] is not table:
             _answers[0] = (table, {})
-        known, key = _answers[0][1], (function, args, tuple(kwargs.items()))
-        if key not in known:
-            known[key] = function(table, *args, **kwargs)
-        answer: T = known[key]
+        answers, key = _answers[0][1], (function, args, tuple(kwargs.items()))
+        if key not in answers:
+            answers[key] = function(table, *args, **kwargs)
+        answer: T = answers[key]
         return answer
 
     return remembered

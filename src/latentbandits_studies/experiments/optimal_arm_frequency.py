@@ -15,31 +15,31 @@ from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "share of optimal arms over time: default, stay 0.5, noise 0.1, 50 states"
 ROWS = ("default", "p.5", "sd.1", "S50")
-BINS = 100
+BINS, SMOOTH = 100, 5  # bins of a curve, and how many of them a smoothed point averages
 
 
 def cases(quick: bool) -> list[Case]:
     """Return four rows of the main table, with curves."""
     draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, 2)
-    made = []
+    planned = []
     for name in ROWS:
         world, horizon = rows()[name]
         policies = {column: fitted(column, world.arms) for column in (*COLUMNS, LIMIT)}
-        made.append(Case(name, world, policies, horizon, draws, repeats, bins=BINS))
-    return made
+        planned.append(Case(name, world, policies, horizon, draws, repeats, bins=BINS))
+    return planned
 
 
-def curves(results: pd.DataFrame, case: str, smooth: int = 5) -> dict[str, np.ndarray]:
+def curves(results: pd.DataFrame, case: str) -> dict[str, np.ndarray]:
     """Return, per policy, the smoothed mean curve and its 95 % band over matrices: an array (3, bins)."""
-    found = {}
-    window = np.ones(smooth)
+    bands = {}
+    window = np.ones(SMOOTH)
     for name, part in results[results["case"] == case].groupby("policy", sort=False):
         runs = np.stack(part["optimal_curve"].to_list()).astype(float)
         weight = np.convolve(np.ones(runs.shape[1]), window, mode="same")
         smoothed = np.stack([np.convolve(run, window, mode="same") for run in runs]) / weight
         per_draw = pd.DataFrame(smoothed).groupby(part["draw"].to_numpy()).mean().to_numpy()
-        found[str(name)] = np.array([interval(column) for column in per_draw.T]).T
-    return found
+        bands[str(name)] = np.array([interval(column) for column in per_draw.T]).T
+    return bands
 
 
 def score(results: pd.DataFrame) -> list[Claim]:

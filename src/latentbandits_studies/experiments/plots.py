@@ -46,9 +46,9 @@ def dots(axes: Axes, cells: Iterable[Span], places: Sequence[float] | np.ndarray
     axes.errorbar(mean, places, xerr=reach, **given)
 
 
-def of_draws(results: pd.DataFrame, case: str, names: Iterable[str], column: str = "regret") -> list[Span]:
-    """Return the mean of a column and its interval over draws, for some policies of a case."""
-    return [interval(per_draw(results, case, name, column)) for name in names]
+def of_draws(results: pd.DataFrame, case: str, names: Iterable[str]) -> list[Span]:
+    """Return the mean regret and its interval over draws, for some policies of a case."""
+    return [interval(per_draw(results, case, name)) for name in names]
 
 
 def ticks(axes: Axes, values: Sequence[float], name: str = "", across: bool = True) -> None:
@@ -78,13 +78,13 @@ def bars(
     axes: Axes, results: pd.DataFrame, case: str, names: list[str], texts: list[str], published: list[float | None]
 ) -> None:
     """Plot mean regret with intervals as bars, the published figures as diamonds, the limit as a line."""
-    for x, (name, known) in enumerate(zip(names, published, strict=True)):
+    for x, (name, printed_value) in enumerate(zip(names, published, strict=True)):
         span = interval(per_draw(results, case, name))
         hatch = "//" if "|" in name and not name.endswith(("full", "slopes")) else None
         axes.bar(x, span[0], color=style(name).color, alpha=0.75, hatch=hatch, edgecolor="white")
         curve(axes, [x], [span], color=BLACK, marker="", linewidth=1)
-        if known is not None:
-            axes.plot(x, known, marker="D", color="white", markeredgecolor=BLACK, ms=5, zorder=5)
+        if printed_value is not None:
+            axes.plot(x, printed_value, marker="D", color="white", markeredgecolor=BLACK, ms=5, zorder=5)
     limit(axes, results, case)
     axes.set_xticks(range(len(names)), texts, rotation=40, ha="right", fontsize=7.5)
     axes.set_title(case, fontsize=9)

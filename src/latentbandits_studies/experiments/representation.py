@@ -89,8 +89,8 @@ class Run(NamedTuple):
 
     def after(self, code: int) -> np.ndarray:
         """Return whether the groups played certain arms in the round before."""
-        found: np.ndarray = np.append(False, self.code[:-1] == code)
-        return found
+        follows: np.ndarray = np.append(False, self.code[:-1] == code)
+        return follows
 
     def since(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, for some rounds, the state in which the last probe ended and that of the round before."""
@@ -112,29 +112,29 @@ def rehearse(base: Policy, realisation: Realisation) -> list[Run]:
     arrays = (truth.transition, truth.means, truth.noise)
     key = (type(base), str(describe(base)), rounds, *(array.tobytes() for array in arrays))
     with _keeping:
-        found = _kept.get(key)
-    if found is None:
-        world = HiddenMarkov(transition=truth.transition, means=truth.means, unit_noise=tuple(truth.noise))
-        found = [Run.of(base, world.realise(rounds, groups, SEED, 0, repeat)) for repeat in range(REHEARSALS)]
+        runs = _kept.get(key)
+    if runs is None:
+        world = HiddenMarkov(transition=truth.transition, means=truth.means, group_noise=tuple(truth.noise))
+        runs = [Run.of(base, world.realise(rounds, groups, SEED, 0, repeat)) for repeat in range(REHEARSALS)]
         with _keeping:
             while len(_kept) >= KEPT:
                 _kept.pop(next(iter(_kept)))
-            _kept[key] = found
-    return found
+            _kept[key] = runs
+    return runs
 
 
 def _times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """Multiply in pieces too small for the algebra library to start threads of its own: runs are spread over all cores already."""
-    found, piece = np.empty((len(rows), matrix.shape[1])), max(1, 100_000 // matrix.size)
+    product, piece = np.empty((len(rows), matrix.shape[1])), max(1, 100_000 // matrix.size)
     for first in range(0, len(rows), piece):
-        np.matmul(rows[first : first + piece], matrix, out=found[first : first + piece])
-    return found
+        np.matmul(rows[first : first + piece], matrix, out=product[first : first + piece])
+    return product
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:
     """Return likelihoods that are never quite zero: a state that is 80 groups of log-likelihood off is off, and tiny numbers are slow."""
-    found: np.ndarray = np.exp(np.maximum(logs, -80.0, out=logs), out=logs)
-    return found
+    values: np.ndarray = np.exp(np.maximum(logs, -80.0, out=logs), out=logs)
+    return values
 
 
 def _likelihood(run: Run, rounds: np.ndarray) -> np.ndarray:
@@ -155,8 +155,8 @@ def _decoded(run: Run, prior: np.ndarray) -> np.ndarray:
             belief[rows] = belief[rows] @ run.truth.transition
         belief[rows] *= _likelihood(run, run.begins[rows] + part)
     total = belief.sum(axis=1, keepdims=True)
-    found: np.ndarray = belief / np.where(total > 0, total, 1.0)
-    return found
+    normalised: np.ndarray = belief / np.where(total > 0, total, 1.0)
+    return normalised
 
 
 def _decoded_with_previous(run: Run) -> np.ndarray:
@@ -171,10 +171,10 @@ def _decoded_with_previous(run: Run) -> np.ndarray:
 
 def _hints(run: Run, decoded: np.ndarray) -> np.ndarray:
     """Return the likelihood of every round's fingerprint in the states that its probe may have ended in; ones before the first."""
-    found: np.ndarray = np.vstack([decoded / run.truth.start, np.ones(len(run.truth.start))])[
+    beliefs: np.ndarray = np.vstack([decoded / run.truth.start, np.ones(len(run.truth.start))])[
         run.shown
     ]  # the last for -1
-    return found
+    return beliefs
 
 
 class Part(NamedTuple):
@@ -204,19 +204,19 @@ def _lagged(run: Run) -> list[Part]:
         before = np.flatnonzero(code == each)
         groups = run.arms[before[0]]
         arms = np.unique(groups)
-        paid = np.stack([run.rewards[before][:, groups == one].mean(axis=1) for one in arms])
+        paid = np.stack([run.rewards[before][:, groups == played].mean(axis=1) for played in arms])
         best = paid.argmax(axis=0)
         arm[before + 1], reward[before + 1] = arms[best], paid[best, np.arange(len(before))]
-        noise = [np.sqrt((run.truth.noise[groups == one] ** 2).sum()) / (groups == one).sum() for one in arms]
+        noise = [np.sqrt((run.truth.noise[groups == played] ** 2).sum()) / (groups == played).sum() for played in arms]
         patterns.append((int(each), arms, noise))
     parts, top = [], np.full(len(run.arms), -np.inf)
     for each, arms, noise in patterns:
-        for one in arms:
-            rounds = np.flatnonzero(arm == one)
+        for played in arms:
+            rounds = np.flatnonzero(arm == played)
             logs = np.zeros((len(rounds), len(run.truth.start)))
             for other, scale in zip(arms, noise, strict=True):
                 away = (reward[rounds, None] - run.truth.means[:, other]) / scale
-                logs += -0.5 * away**2 - np.log(scale) if other == one else log_ndtr(away)
+                logs += -0.5 * away**2 - np.log(scale) if other == played else log_ndtr(away)
             top[rounds] = np.maximum(top[rounds], logs.max(axis=1))
             parts.append(Part(each, rounds, logs))
     return [part._replace(likelihood=_exp(part.likelihood - top[part.rounds, None])) for part in parts]
@@ -227,8 +227,8 @@ def _count(groups: int, states: int, pairs: Iterable[tuple[np.ndarray, np.ndarra
     counted = np.zeros(groups * states)
     for group, state in pairs:
         counted += np.bincount(group * states + state, minlength=len(counted))
-    found: np.ndarray = counted.reshape(groups, states) + SMOOTHING / states
-    return found
+    counts: np.ndarray = counted.reshape(groups, states) + SMOOTHING / states
+    return counts
 
 
 def _by_lag(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
@@ -236,7 +236,9 @@ def _by_lag(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
     states = len(run.truth.start)
     belief, parts = np.zeros((len(run.arms), states)), _lagged(run)
     counted = {
-        code: _count(1, states, ((ALONE, one.realisation.states[one.code == code]) for one in rehearsals))
+        code: _count(
+            1, states, ((ALONE, rehearsal.realisation.states[rehearsal.code == code]) for rehearsal in rehearsals)
+        )
         for code in {part.code for part in parts}
     }
     total = sum(counted.values())
@@ -253,22 +255,28 @@ def _by_lags(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
     rounds = np.arange(REMEMBERED, len(run.arms))
     oldest, powers = rounds - REMEMBERED, arms ** np.arange(REMEMBERED)
 
-    def sequence(one: Run) -> np.ndarray:
-        found: np.ndarray = np.stack([one.arms[rounds - lag, 0] for lag in range(1, REMEMBERED + 1)], 1) @ powers
-        return found
+    def sequence(rehearsal: Run) -> np.ndarray:
+        numbers: np.ndarray = (
+            np.stack([rehearsal.arms[rounds - lag, 0] for lag in range(1, REMEMBERED + 1)], 1) @ powers
+        )
+        return numbers
 
-    counted = _count(arms**REMEMBERED, states, ((sequence(one), one.realisation.states[oldest]) for one in rehearsals))
+    counted = _count(
+        arms**REMEMBERED,
+        states,
+        ((sequence(rehearsal), rehearsal.realisation.states[oldest]) for rehearsal in rehearsals),
+    )
     likelihood = _likelihood(run, np.arange(len(run.arms)))
-    found = (run.truth.start * counted / counted.sum(axis=0))[sequence(run)] * likelihood[oldest]
+    beliefs = (run.truth.start * counted / counted.sum(axis=0))[sequence(run)] * likelihood[oldest]
     for lag in range(REMEMBERED - 1, 0, -1):
-        found = _times(found, run.truth.transition) * likelihood[rounds - lag]
-    return np.vstack([np.tile(run.truth.start, (REMEMBERED, 1)), found])  # at first there are not so many lags
+        beliefs = _times(beliefs, run.truth.transition) * likelihood[rounds - lag]
+    return np.vstack([np.tile(run.truth.start, (REMEMBERED, 1)), beliefs])  # at first there are not so many lags
 
 
 def _by_fingerprint(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
     """Return the same, given the fingerprint: its probe may have ended at any time."""
     states = len(run.truth.start)
-    pairs = (one.since(one.shown >= 0) for one in rehearsals)
+    pairs = (rehearsal.since(rehearsal.shown >= 0) for rehearsal in rehearsals)
     return _times(_hints(run, _decoded(run, run.truth.start)), _count(states, states, pairs))
 
 
@@ -281,12 +289,15 @@ def _by_both(run: Run, rehearsals: Sequence[Run], previous: bool = False, aged: 
     hints = _hints(run, _decoded_with_previous(run) if previous else _decoded(run, run.truth.start))
     states, fresh = len(run.truth.start), run.fresh
     belief = np.zeros((len(run.arms), states))
-    ended = _count(1, states, ((ALONE, one.realisation.states[one.ends]) for one in rehearsals))
+    ended = _count(1, states, ((ALONE, rehearsal.realisation.states[rehearsal.ends]) for rehearsal in rehearsals))
     belief[fresh] = hints[fresh] * ended
     parts = _lagged(run)
     counted = {}
     for part in parts:
-        pairs = (one.since(one.after(part.code) & ~one.fresh & (one.shown >= 0)) for one in rehearsals)
+        pairs = (
+            rehearsal.since(rehearsal.after(part.code) & ~rehearsal.fresh & (rehearsal.shown >= 0))
+            for rehearsal in rehearsals
+        )
         counted[part.code] = _count(states, states, pairs)
     age, power = np.zeros(len(fresh), np.int64), {0: np.ones((states, states))}
     if aged:
@@ -324,9 +335,9 @@ def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarr
         raise InvalidValueError(
             "Representation", "statistic", statistic, f"{LAG}, {LAGS} or {HISTORY} for a policy without probes"
         )
-    found = _times(_BELIEFS[statistic](run, rehearsals), run.truth.transition @ payoff)
-    found[0] = run.truth.start @ payoff
-    return found
+    payoffs = _times(_BELIEFS[statistic](run, rehearsals), run.truth.transition @ payoff)
+    payoffs[0] = run.truth.start @ payoff
+    return payoffs
 
 
 class Representation(Oracle):

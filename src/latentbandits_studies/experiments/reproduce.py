@@ -16,13 +16,13 @@ from latentbandits_studies.experiments.store import Store
 
 
 class Outcome(NamedTuple):
-    """What came of one experiment: its claims, and how many of its cells (a policy in a case) were computed or found."""
+    """What came of one experiment: its claims, and how many of its cells (a policy in a case) were computed or reused."""
 
     experiment: Experiment
     claims: list[Claim]
     seconds: float
     computed: int
-    found: int
+    reused: int
 
 
 def reproduce(

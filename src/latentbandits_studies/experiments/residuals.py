@@ -43,11 +43,11 @@ SHARE = 0.25  # near enough to "approximately"
 
 def cases(quick: bool) -> list[Case]:
     """Return one case per noise and horizon: one state, the residual gate alone, and every threshold."""
-    made = []
+    planned = []
     for noise in NOISES:
         for horizon in HORIZONS:
             world = HiddenMarkov(states=1, arms=2, noise=noise, reveal="state")
-            made.append(
+            planned.append(
                 Case(f"noise {noise:g}, {horizon:,} rounds", world, _policies(world), horizon, 16 if quick else 64)
             )
     for name, stay in DRIFT.items():
@@ -56,19 +56,19 @@ def cases(quick: bool) -> list[Case]:
             FLOORED: stated("adarp-ucb", world),
             BARE: stated("adarp-ucb", world)._replace(residual_floor=world.noise / 100),
         }
-        made.append(Case(name, world, policies, HORIZONS[-1], 16 if quick else 64))
-    return made
+        planned.append(Case(name, world, policies, HORIZONS[-1], 16 if quick else 64))
+    return planned
 
 
 def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
-    made = {}
+    contestants = {}
     for threshold in THRESHOLDS:
         # a gate that is looked at in every round, and no other
         alone = {"residual_threshold": threshold, "margin": 0.0, "staleness": LARGEST, "min_gap": 1}
         right = {"lag": "none", "fingerprint": False, "covariates": 1, "probe_set": [0]}
-        made[f"{CORRECT}|{threshold:g}"] = stated("adasp-ucb", world, **alone, **right)
-        made[f"{TEXT}|{threshold:g}"] = stated("adasp-ucb", world, **alone)
-    return made
+        contestants[f"{CORRECT}|{threshold:g}"] = stated("adasp-ucb", world, **alone, **right)
+        contestants[f"{TEXT}|{threshold:g}"] = stated("adasp-ucb", world, **alone)
+    return contestants
 
 
 def tails(results: pd.DataFrame) -> pd.DataFrame:

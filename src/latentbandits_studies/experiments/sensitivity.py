@@ -61,7 +61,7 @@ PAIRS = tuple((row, name) for row in ROWS for name in POLICIES)
 
 def cases(quick: bool) -> list[Case]:
     """Return one case per environment, with every setting of both policies."""
-    made = []
+    planned = []
     for row in ROWS:
         world, horizon = rows()[row]
         policies = {LIMIT: policy(LIMIT)}
@@ -70,8 +70,8 @@ def cases(quick: bool) -> list[Case]:
                 for value in values:
                     policies[_label(name, setting, value)] = stated(name, world, **{setting: value})
         draws = QUICK_MATRICES // 2 if quick else MATRICES
-        made.append(Case(row, world, policies, horizon // 4 if quick else horizon, draws))
-    return made
+        planned.append(Case(row, world, policies, horizon // 4 if quick else horizon, draws))
+    return planned
 
 
 def _label(name: str, setting: str, value: float) -> str:
@@ -97,9 +97,9 @@ def within(results: pd.DataFrame, setting: str, value: float, share: float, grid
     """
     return [
         HOLDS
-        if all(one.high <= 1 + share for one in others)
+        if all(rival.high <= 1 + share for rival in others)
         else FAILS
-        if any(one.low > 1 + share for one in others)
+        if any(rival.low > 1 + share for rival in others)
         else OPEN
         for others in _rivals(results, setting, value, grid)
     ]
@@ -107,8 +107,8 @@ def within(results: pd.DataFrame, setting: str, value: float, share: float, grid
 
 def best(results: pd.DataFrame, setting: str, value: float, grid: tuple[float, ...]) -> list[str]:
     """Return for each pair whether a value is the best of a grid: below or tied with every other, and not tied with all."""
-    words = [{one.word for one in others} for others in _rivals(results, setting, value, grid)]
-    return [FAILS if ABOVE in found else HOLDS if BELOW in found else TIED for found in words]
+    words = [{rival.word for rival in others} for others in _rivals(results, setting, value, grid)]
+    return [FAILS if ABOVE in given else HOLDS if BELOW in given else TIED for given in words]
 
 
 def counted(words: list[str]) -> str:
@@ -133,8 +133,11 @@ def _preferred(results: pd.DataFrame, name: str, text: str, setting: str) -> Cla
     # A value that is best only because the grid ends there proves nothing: the paper's grid is not known.
     if verdict == HOLDS and at_least(whole, wanted) != HOLDS:
         verdict = OPEN
-    found = {min(SWEEPS[setting], key=lambda v: mean(results, row, _label(one, setting, v))) for row, one in PAIRS}
-    listed = ", ".join(f"{v:g}" for v in sorted(found))
+    best_values = {
+        min(SWEEPS[setting], key=lambda v: mean(results, row, _label(policy_name, setting, v)))
+        for row, policy_name in PAIRS
+    }
+    listed = ", ".join(f"{v:g}" for v in sorted(best_values))
     return Claim(
         f"sensitivity/{name}",
         text,
@@ -192,8 +195,8 @@ def _words(
     results: pd.DataFrame, steps: Iterable[tuple[Variant, Variant]], among: int, column: str = "regret"
 ) -> list[str]:
     """Compare two variants, each a setting and its value, in all pairs of environment and policy."""
-    made = [(row, _label(name, *one), _label(name, *other)) for one, other in steps for row, name in PAIRS]
-    return [order(results, *given, among, column).word for given in made]
+    pairs = [(row, _label(name, *variant), _label(name, *other)) for variant, other in steps for row, name in PAIRS]
+    return [order(results, *given, among, column).word for given in pairs]
 
 
 def _frequency(results: pd.DataFrame, setting: str) -> Claim:
@@ -216,15 +219,15 @@ def _frequency(results: pd.DataFrame, setting: str) -> Claim:
 def _less_probing(results: pd.DataFrame, setting: str) -> Claim:
     """Judge that raising a threshold from its default to the paper's better value reduces the number of probes, in every pair."""
     value, base = PREFERRED[setting][0], BASE[setting]
-    found = _words(results, [((setting, value), (setting, base))], len(PAIRS), "probes")
+    words = _words(results, [((setting, value), (setting, base))], len(PAIRS), "probes")
     raised = [((setting, high), (setting, low)) for low, high in pairwise(SWEEPS[setting])]
     steps = _words(results, raised, len(PAIRS), "probes")
     return Claim(
         f"sensitivity/fewer-probes-{setting.replace('_', '-')}",
         f"Raising the {SYMBOLS[setting].split(' (')[0]} from {base:g} to {value:g} reduces probing",
         "reduces excess probing",
-        f"fewer probes in {found.count(BELOW)} of {len(found)} pairs, tied in {found.count(TIED)}, more in {found.count(ABOVE)}",
-        all_of(found),
+        f"fewer probes in {words.count(BELOW)} of {len(words)} pairs, tied in {words.count(TIED)}, more in {words.count(ABOVE)}",
+        all_of(words),
         f"over all steps of the sweep: fewer in {steps.count(BELOW)} of {len(steps)}, tied in {steps.count(TIED)}, "
         f"more in {steps.count(ABOVE)}; "
         "where another gate opens first, a threshold changes nothing",
@@ -234,16 +237,16 @@ def _less_probing(results: pd.DataFrame, setting: str) -> Claim:
 def _stale(results: pd.DataFrame) -> Claim:
     """Judge that a lower age cap or gap pays somewhere, which is what combating stale fingerprints must mean."""
     tries = (("staleness", 5), ("staleness", 3), ("min_gap", 1))
-    found = {
-        (row, name, *one): order(
-            results, row, _label(name, *one), _label(name, one[0], BASE[one[0]]), len(PAIRS) * len(tries)
+    orders = {
+        (row, name, *attempt): order(
+            results, row, _label(name, *attempt), _label(name, attempt[0], BASE[attempt[0]]), len(PAIRS) * len(tries)
         ).word
         for row, name in PAIRS
-        for one in tries
+        for attempt in tries
     }
-    words = list(found.values())
+    words = list(orders.values())
     where = ", ".join(
-        f"{name} at {TITLES[row]}" for row, name, *_ in [key for key, word in found.items() if word == BELOW]
+        f"{name} at {TITLES[row]}" for row, name, *_ in [key for key, word in orders.items() if word == BELOW]
     )
     return Claim(
         "sensitivity/stale",

@@ -23,11 +23,11 @@ EARLY, LATE, VOLATILE = "default, 500 rounds", "default, 20,000 rounds", "stay 0
 def cases(quick: bool) -> list[Case]:
     """Return the default world over a short and a long horizon, and a volatile world over the long one."""
     draws = QUICK_MATRICES if quick else MATRICES // 2
-    made = []
+    planned = []
     for name, row, horizon in ((EARLY, "default", 500), (LATE, "default", 20_000), (VOLATILE, "p.9", 20_000)):
         policies = {f"{short}|{tau}": same_features(full, tau) for short, full in POLICIES.items() for tau in INTERVALS}
-        made.append(Case(name, rows()[row][0], policies | {LIMIT: policy(LIMIT)}, horizon, draws))
-    return made
+        planned.append(Case(name, rows()[row][0], policies | {LIMIT: policy(LIMIT)}, horizon, draws))
+    return planned
 
 
 def best_intervals(results: pd.DataFrame, case: str, name: str) -> list[int]:
@@ -40,11 +40,11 @@ def best_intervals(results: pd.DataFrame, case: str, name: str) -> list[int]:
     ]
 
 
-def _shorter(results: pd.DataFrame, one: str, other: str) -> tuple[str, str]:
+def _shorter(results: pd.DataFrame, row: str, other: str) -> tuple[str, str]:
     """Return whether the best intervals of one case are shorter than those of another, for both policies, and what was found."""
     words, spans = [], []
     for name in POLICIES:
-        mine, theirs = best_intervals(results, one, name), best_intervals(results, other, name)
+        mine, theirs = best_intervals(results, row, name), best_intervals(results, other, name)
         words.append(HOLDS if max(mine) < min(theirs) else FAILS if min(mine) > max(theirs) else OPEN)
         spans.append(f"{name}: {_span(mine)} and {_span(theirs)}")
     return worst(words), "; ".join(spans)

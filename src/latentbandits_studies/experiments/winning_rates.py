@@ -43,23 +43,23 @@ def rates(results: pd.DataFrame) -> pd.DataFrame:
     """Return each policy's winning rate against all other columns of the main table, per case, with a 95 % interval over matrices."""
     lines = []
     for case in dict.fromkeys(results["case"]):
-        found = shares(results, case)
+        table = shares(results, case)
         for name in COLUMNS:
-            mean, low, high = interval(found[name].to_numpy())
+            mean, low, high = interval(table[name].to_numpy())
             lines.append({"row": case, "policy": name, "rate": mean, "low": max(low, 0.0), "high": min(high, 1.0)})
     return pd.DataFrame(lines)
 
 
 def leads(results: pd.DataFrame, group: tuple[str, ...], rivals: tuple[str, ...]) -> dict[str, str]:
     """Return, per case, whether the best of a group wins more duels than the best of its rivals: holds, tied or does not hold."""
-    found = {}
+    verdicts = {}
     cases = list(dict.fromkeys(results["case"]))
     for case in cases:
         won = shares(results, case)
         ours, theirs = (max(names, key=lambda name: won[name].mean()) for names in (group, rivals))
         _, low, high = interval((won[ours] - won[theirs]).to_numpy(), 1 - 0.05 / len(cases))
-        found[case] = HOLDS if low > 0 else FAILS if high < 0 else TIED
-    return found
+        verdicts[case] = HOLDS if low > 0 else FAILS if high < 0 else TIED
+    return verdicts
 
 
 def _judged(words: dict[str, str], wanted: int) -> tuple[str, str]:
@@ -89,8 +89,8 @@ def score(results: pd.DataFrame) -> list[Claim]:
             len(ours) - 1,
         ),
     ):
-        found, verdict = _judged(words, wanted)
-        claims.append(Claim(f"winning-rates/{name}", text, "a figure", found, verdict, "", READING))
+        measured, verdict = _judged(words, wanted)
+        claims.append(Claim(f"winning-rates/{name}", text, "a figure", measured, verdict, "", READING))
     return claims
 
 

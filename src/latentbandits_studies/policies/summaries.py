@@ -319,14 +319,14 @@ class BeliefLearner(PlainOracle):
         """Return the learner beside the filter for this world."""
         if realisation.available is not None:
             raise InvalidValueError("BeliefLearner", "arms", "not always all available", "the same in every round")
-        known: Any = BayesGreedy(self.arms, self.groups).informed(realisation)
+        oracle: Any = BayesGreedy(self.arms, self.groups).informed(realisation)
         learner = SummaryLearner(
             self.arms,
             self.groups,
             lags=0,
-            covariates=len(known.start),
+            covariates=len(oracle.start),
             interval=self.interval,
             exploration=self.exploration,
             regularization=self.regularization,
         )
-        return Believer(learner, known)
+        return Believer(learner, oracle)

@@ -34,17 +34,17 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
     """
     store = Store(results, read_only=True)
     there = store.experiments()
-    found = [name for name in ids() if name in there]
-    if not found:
+    names = [name for name in ids() if name in there]
+    if not names:
         raise InvalidValueError("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InvalidValueError("report", "out", str(folder), "a folder that can be written to") from problem
     sections, judged, quick, described = [], {}, {}, store.descriptions()
-    for done, name in enumerate(found):
+    for done, name in enumerate(names):
         if progress is not None:
-            progress(done, len(found))
+            progress(done, len(names))
         rows = store.load(name)
         try:
             quick[name] = bool(rows["quick"].any())
@@ -58,7 +58,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
             quick.pop(name, None)
             sections.append(tag("h2", name, id=name) + _other(name))
     if progress is not None:
-        progress(len(found), len(found))
+        progress(len(names), len(names))
     parts = [head(described, quick), verdicts.tables(judged), verdicts.sentences(judged), *sections, verdicts.choices()]
     try:
         write_whole(folder / "index.html", html.page("Latent-state bandits, reproduced", *parts).encode())
@@ -83,23 +83,23 @@ def _warn_stale(about: Description | None, name: str, quick: bool) -> str:
     return "" if about["code"] == digest_cases(cases) else _other(name)
 
 
-def section(one: Experiment, results: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
+def section(experiment: Experiment, results: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
     """Return one experiment: its line, where its claims are judged, its figures and tables."""
     links = ", ".join(tag("a", claim.id.split("/")[1], href=f"#{claim.id}") for claim in judged)
     kind = "Targets" if all(claim.kind == TARGET for claim in judged) else "Claims"
     parts = [
-        tag("h2", one.title or one.id, id=one.id),
-        tag("p", f"{one.summary}."),
+        tag("h2", experiment.title or experiment.id, id=experiment.id),
+        tag("p", f"{experiment.summary}."),
         tag("p", f"{kind}: ", Html(links), ".", classes="note"),
-        one.introduction,
+        experiment.introduction,
     ]
-    for name, caption, plot in one.figures:
+    for name, caption, plot in experiment.figures:
         with plotting():
             content = saved(plot(results), "svg")
         write_whole(folder / "figures" / f"{name}.svg", content)
         parts.append(html.figure(content, caption))
-    if one.tables is not None:
-        parts.append(one.tables(results))
+    if experiment.tables is not None:
+        parts.append(experiment.tables(results))
     return "\n".join(filter(None, parts))
 
 
@@ -121,7 +121,7 @@ def head(described: Mapping[str, Description], quick: dict[str, bool]) -> str:
         f"latentbandits {last['latentbandits']}, Python {last['python']}, {last['cores']} cores "
         f"({last['processor']}). Runs that two experiments share are counted in both."
         if last is not None
-        else "The manifest of these results is missing: when and where they were computed is not known."
+        else "The file that describes these runs is missing: when and where they were computed is not known."
     )
     source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
     return "".join(

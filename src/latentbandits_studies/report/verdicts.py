@@ -54,9 +54,9 @@ def counts(claims: Sequence[Claim]) -> str:
     >>> counts([Claim("a/b", "", "", "", "holds"), Claim("a/c", "", "", "", "tied"), Claim("a/d", "", "", "", "holds")])
     'Of 3: 2 hold, 1 is tied.'
     """
-    found = [claim.verdict for claim in claims]
+    verdicts = [claim.verdict for claim in claims]
     hints = [claim.points_to for claim in claims if claim.points_to]
-    counted = f"Of {len(found)}: {_listed(found)}."
+    counted = f"Of {len(verdicts)}: {_listed(verdicts)}."
     return counted + (f" A quick run judges nothing; it points to: {_listed(hints)}." if hints else "")
 
 
@@ -114,9 +114,9 @@ def _hint(claim: Claim) -> str:
 
 def sentences(judged: Judged) -> str:
     """Return the paper sentence by sentence, with the claims that judge each and their verdicts."""
-    found = {claim.id: claim for claims in judged.values() for claim in claims}
+    by_id = {claim.id: claim for claims in judged.values() for claim in claims}
     lines = [
-        [sentence.place, sentence.text, Html("".join(_link(name, found.get(name)) for name in sentence.claims))]
+        [sentence.place, sentence.text, Html("".join(_link(name, by_id.get(name)) for name in sentence.claims))]
         for sentence in SENTENCES
     ]
     return (
@@ -149,12 +149,12 @@ def frame(judged: Judged) -> pd.DataFrame:
 
 def markdown(judged: Judged) -> str:
     """Return the list of sentences and all verdicts as Markdown."""
-    found = {claim.id: claim for claims in judged.values() for claim in claims}
+    by_id = {claim.id: claim for claims in judged.values() for claim in claims}
     lines = ["| where | what the paper says, in our words | judged by | verdict |", "|---|---|---|---|"]
     for sentence in SENTENCES:
         for i, name in enumerate(sentence.claims):
-            verdict = found[name].said if name in found else "not run"
-            whose = _kind(found[name]) if name in found else ""
+            verdict = by_id[name].wording if name in by_id else "not run"
+            whose = _kind(by_id[name]) if name in by_id else ""
             head = (sentence.place, sentence.text) if i == 0 else ("", "")
             lines.append(f"| {_cell(head[0])} | {_cell(head[1])} | `{name}`{whose} | {verdict} |")
     for kind, title in KINDS.items():
@@ -169,7 +169,7 @@ def markdown(judged: Judged) -> str:
             "|---|---|---|---|---|",
         ]
         lines += [
-            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.said} | {_cell(x.why)} |"
+            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.wording} | {_cell(x.why)} |"
             for x in chosen
         ]
     return "\n".join(lines) + "\n"

@@ -13,20 +13,20 @@ from latentbandits.settings import InvalidValueError, Vector, array
 
 def as_means(means: ArrayLike) -> np.ndarray:
     """Return mean rewards as an array (states, arms), or refuse them."""
-    made = array("theory", "means", means, Vector(2))
-    if made.size == 0:
-        raise InvalidValueError("theory", "means", f"of shape {made.shape}", "at least one state and one arm")
-    return made
+    matrix = array("theory", "means", means, Vector(2))
+    if matrix.size == 0:
+        raise InvalidValueError("theory", "means", f"of shape {matrix.shape}", "at least one state and one arm")
+    return matrix
 
 
 def as_chain(transition: ArrayLike) -> np.ndarray:
     """Return a transition matrix as an array (states, states), or refuse it."""
-    made = array("theory", "transition", transition, Vector(2))
-    if made.size == 0 or made.shape[0] != made.shape[1]:
-        raise InvalidValueError("theory", "transition", f"of shape {made.shape}", "square, one row per state")
-    if (made < 0).any() or (abs(made.sum(axis=1) - 1) > 1e-9).any():
-        raise InvalidValueError("theory", "transition", made.tolist(), "rows of probabilities that sum to one")
-    return made
+    matrix = array("theory", "transition", transition, Vector(2))
+    if matrix.size == 0 or matrix.shape[0] != matrix.shape[1]:
+        raise InvalidValueError("theory", "transition", f"of shape {matrix.shape}", "square, one row per state")
+    if (matrix < 0).any() or (abs(matrix.sum(axis=1) - 1) > 1e-9).any():
+        raise InvalidValueError("theory", "transition", matrix.tolist(), "rows of probabilities that sum to one")
+    return matrix
 
 
 def as_world(means: ArrayLike, transition: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

@@ -205,11 +205,10 @@ def adaptive_bound(
     delta_max: float,
     q: float,
     error: float = 0.0,
-    leftover_rate: float = 0.0,
 ) -> float:
     """Return a bound on the regret per round of any schedule that reuses no probe for more than `cap` - 1 rounds.
 
-    It is c_probe rho_T + Delta_max (rho_T (H - 1) eps + min(rho_T H / 2, 1) (H - 1) q) + Delta_max |U| / T.
+    It is c_probe rho_T + Delta_max (rho_T (H - 1) eps + min(rho_T H / 2, 1) (H - 1) q).
 
     The hazard corollary (`hazard_bound`) charges every round of reuse with eps, the error of a completed probe. But a gate
     that depends on rewards may renew correct probes early and keep wrong ones, so that most rounds of reuse follow wrong
@@ -220,7 +219,7 @@ def adaptive_bound(
 
     Parameters
     ----------
-    cap, probe_rate, probe_cost, delta_max, error, leftover_rate
+    cap, probe_rate, probe_cost, delta_max, error
         As in `hazard_bound`; cost and error of a probe (c_probe, eps) given all that came before it.
     q : float
         Probability that the state changes between rounds, at most.
@@ -236,4 +235,4 @@ def adaptive_bound(
     (0.34375, 0.25)
     """
     lost = probe_rate * (cap - 1) * error + min(probe_rate * cap / 2, 1.0) * (cap - 1) * q
-    return probe_cost * probe_rate + delta_max * (min(1.0, lost) + leftover_rate)
+    return probe_cost * probe_rate + delta_max * min(1.0, lost)

@@ -21,24 +21,24 @@ _SHARE = f"share_{claims.MAIN}"
 
 def tables(results: pd.DataFrame) -> str:
     """Return who is first on each dataset, the rewards of all policies, and the test of the weather."""
-    found, rewards = claims.standings(results), claims.summary(results)
+    ranked, rewards = claims.standings(results), claims.summary(results)
     standings = {
-        "dataset": found["dataset"],
-        "question": [load(name).summary for name in found["dataset"]],
-        "winner": found["winner"].map(label),
-        "its reward": found["winner_reward"],
-        label(LIBRARY): found["reward"],
-        "its rank": [f"{rank} of {count}" for rank, count in found[["rank", "policies"]].to_numpy()],
-        "best other": found["other"].map(label),
-        "difference to it": plots.spans(found, "difference", "+.3g", "difference_low", "difference_high"),
-        "best single arm": found["best_arm"],
-        "reward of that arm": found["best_arm_reward"],
-        "difference to that arm": plots.spans(found, "gain", "+.3g", "gain_low", "gain_high"),
-        f"{claims.MAIN} switches": found[f"switches_{claims.MAIN}"],
+        "dataset": ranked["dataset"],
+        "question": [load(name).summary for name in ranked["dataset"]],
+        "winner": ranked["winner"].map(label),
+        "its reward": ranked["winner_reward"],
+        label(LIBRARY): ranked["reward"],
+        "its rank": [f"{rank} of {count}" for rank, count in ranked[["rank", "policies"]].to_numpy()],
+        "best other": ranked["other"].map(label),
+        "difference to it": plots.spans(ranked, "difference", "+.3g", "difference_low", "difference_high"),
+        "best single arm": ranked["best_arm"],
+        "reward of that arm": ranked["best_arm_reward"],
+        "difference to that arm": plots.spans(ranked, "gain", "+.3g", "gain_low", "gain_high"),
+        f"{claims.MAIN} switches": ranked[f"switches_{claims.MAIN}"],
     }
     plain = rewards.assign(policy=rewards["policy"].map(claims.plain), reward=plots.spans(rewards, "reward", ".4g"))
     wide = plain.pivot(index="dataset", columns="policy", values="reward")
-    wide = wide.loc[found["dataset"], list(dict.fromkeys(plain["policy"]))].rename(columns=label)
+    wide = wide.loc[ranked["dataset"], list(dict.fromkeys(plain["policy"]))].rename(columns=label)
     words = (
         "Mean reward of a round. The winner and the best other policy are picked in hindsight; intervals over blocks of time and seeds, "
         "which all datasets share the 5 % of."

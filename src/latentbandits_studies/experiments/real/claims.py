@@ -62,8 +62,8 @@ def bounds(results: pd.DataFrame, name: str) -> Bounds:
     rewards = dataset.rewards[:played]
     totals = switching(rewards, max(SWITCHES)) / played
     arm = dataset.arms[int(rewards.mean(axis=0).argmax())]
-    found = {k: float(totals[k]) for k in SWITCHES}
-    return Bounds(arm, float(totals[0]), found, float(rewards.max(axis=1).mean()))
+    by_switches = {k: float(totals[k]) for k in SWITCHES}
+    return Bounds(arm, float(totals[0]), by_switches, float(rewards.max(axis=1).mean()))
 
 
 @once
@@ -137,8 +137,8 @@ def _single(results: pd.DataFrame, name: str) -> np.ndarray:
     first = edges(name, _quick(results))
     rewards = load(name).rewards[: first[-1]]
     best = rewards[:, rewards.mean(axis=0).argmax()]
-    found: np.ndarray = np.add.reduceat(best, first[:-1]) * (len(first) - 1) / first[-1]
-    return found
+    averages: np.ndarray = np.add.reduceat(best, first[:-1]) * (len(first) - 1) / first[-1]
+    return averages
 
 
 def _columns(name: str, span: Span) -> dict[str, float]:
@@ -164,8 +164,8 @@ def weather(results: pd.DataFrame) -> pd.DataFrame:
         earned = _by_hour(dataset.rewards[: len(times)].mean(axis=1), times)
         for what, measured in dataset.unseen.items():
             values = _by_hour(measured[: len(times)], times)
-            found, there = (shift_test(one, values, WEEK) for one in (believed, earned))
-            lines.append({"dataset": name, "measurement": what, **found._asdict(), "of_rewards": there.correlation})
+            test, there = (shift_test(series, values, WEEK) for series in (believed, earned))
+            lines.append({"dataset": name, "measurement": what, **test._asdict(), "of_rewards": there.correlation})
     table = pd.DataFrame(lines)
     return table.assign(corrected=holm(table["p"].to_numpy()))
 
@@ -173,9 +173,9 @@ def weather(results: pd.DataFrame) -> pd.DataFrame:
 def _by_hour(values: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return values on a grid of all hours, NaN in those without a round, less the mean of the hour of the day."""
     grid = np.arange(times[0], times[-1] + 1)
-    found = np.full(len(grid), np.nan)
-    found[times - times[0]] = values
-    return without_hours(found, grid % 24)
+    regular = np.full(len(grid), np.nan)
+    regular[times - times[0]] = values
+    return without_hours(regular, grid % 24)
 
 
 def score(results: pd.DataFrame) -> list[Claim]:

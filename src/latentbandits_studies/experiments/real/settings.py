@@ -60,11 +60,11 @@ class Believed(Oracle):
         none = np.zeros((len(rewards), 0))
         played = Realisation(rewards, rewards[:, None], none, realisation.states, None)
         beliefs = believe_one(self.base, played, stream(self.seed, Purpose.POLICY, self.draw, 0))
-        present = [one.present for one in beliefs]
+        present = [belief.present for belief in beliefs]
         means = [np.zeros(0) if state is None else np.array(state.means) for state in present]
         low, high = rewards.min(), rewards.max()
-        known = [one[~np.isnan(one)] for one in means]
-        level = np.array([one.mean() if len(one) else (low + high) / 2 for one in known])
+        finite = [values[~np.isnan(values)] for values in means]
+        level = np.array([values.mean() if len(values) else (low + high) / 2 for values in finite])
         share = np.clip((level - low) / max(high - low, 1e-300), 0.0, 1.0)
         return Scripted(LEVELS, 1, np.rint(share * (LEVELS - 1)).astype(np.int64))
 
@@ -88,8 +88,8 @@ def contestants(name: str, quick: bool = False) -> dict[str, Contestant]:
     """
     world = load(name).world
     chosen = [spec for spec in (QUICK_POLICIES if quick else REGISTRY) if spec not in (*ORACLES, *STATED, SCALED)]
-    made = {spec: policy(spec, arms=world.arms) for spec in (fair(spec, world) for spec in chosen)}
-    return {spec: one for spec, one in made.items() if one.groups == 1}
+    contestants = {spec: policy(spec, arms=world.arms) for spec in (fair(spec, world) for spec in chosen)}
+    return {spec: contestant for spec, contestant in contestants.items() if contestant.groups == 1}
 
 
 def rounds(name: str, quick: bool) -> int:
@@ -101,8 +101,8 @@ def edges(name: str, quick: bool) -> np.ndarray:
     """Return the first round of every step of a curve, and the end of the last."""
     played = rounds(name, quick)
     steps = max(played // STEP, min(played, STEPS))
-    found: np.ndarray = np.arange(steps + 1) * played // steps
-    return found
+    edges: np.ndarray = np.arange(steps + 1) * played // steps
+    return edges
 
 
 def with_weather() -> list[str]:
@@ -113,7 +113,7 @@ def with_weather() -> list[str]:
 def cases(quick: bool) -> list[Case]:
     """Return one case per dataset, and one more for beliefs where the weather is known."""
     seeds = QUICK_SEEDS if quick else SEEDS
-    made = [
+    planned = [
         Case(
             name,
             load(name).world,
@@ -128,5 +128,5 @@ def cases(quick: bool) -> list[Case]:
         base = policy(LIBRARY, arms=load(name).rewards.shape[1])
         runs = {f"{LIBRARY}|run {run}": Believed(base, run) for run in range(QUICK_SEEDS if quick else BELIEFS)}
         played = rounds(name, quick)
-        made.append(Case(name + ALONE, Ruler(load(name).world), runs, played, 1, bins=played))
-    return made
+        planned.append(Case(name + ALONE, Ruler(load(name).world), runs, played, 1, bins=played))
+    return planned

@@ -25,8 +25,8 @@ def switching(rewards: np.ndarray, switches: int) -> np.ndarray:
     for row in rewards[1:]:
         np.maximum(best[1:], best[:-1].max(axis=1, keepdims=True), out=best[1:])
         best += row
-    found: np.ndarray = best.max(axis=1)
-    return found
+    totals: np.ndarray = best.max(axis=1)
+    return totals
 
 
 class Span(NamedTuple):
@@ -43,7 +43,7 @@ def block_length(steps: int) -> int:
 
 
 @lru_cache(maxsize=4)  # a dataset's policies are asked about one after the other
-def blocks(steps: int, length: int, resamples: int, seed: int = 0) -> np.ndarray:
+def blocks(steps: int, length: int, resamples: int) -> np.ndarray:
     """Return how often each step is in each moving-block resample: an array (resamples, steps).
 
     Examples
@@ -52,13 +52,13 @@ def blocks(steps: int, length: int, resamples: int, seed: int = 0) -> np.ndarray
     >>> blocks(6, 3, 2).sum(axis=1).tolist()
     [6.0, 6.0]
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     first = random.integers(0, steps - length + 1, (resamples, -(-steps // length)))
     taken = (first[:, :, None] + np.arange(length)).reshape(resamples, -1)[:, :steps]
     places = (taken + steps * np.arange(resamples)[:, None]).ravel()
-    found: np.ndarray = np.bincount(places, minlength=resamples * steps).reshape(resamples, steps).astype(float)
-    found.flags.writeable = False
-    return found
+    counts: np.ndarray = np.bincount(places, minlength=resamples * steps).reshape(resamples, steps).astype(float)
+    counts.flags.writeable = False
+    return counts
 
 
 def over_time(values: np.ndarray, level: float = 0.95, resamples: int = RESAMPLES) -> Span:
@@ -90,7 +90,7 @@ class Shifted(NamedTuple):
     p: float
 
 
-def shift_test(one: np.ndarray, other: np.ndarray, least: int) -> Shifted:
+def shift_test(values: np.ndarray, other: np.ndarray, least: int) -> Shifted:
     """Test whether two series go together, against all circular shifts of one of them by `least` steps or more either way.
 
     A shift keeps the autocorrelation of both series. Values are replaced by their ranks; NaN marks steps without a value. An array
@@ -105,46 +105,46 @@ def shift_test(one: np.ndarray, other: np.ndarray, least: int) -> Shifted:
     >>> found.correlation, round(found.p, 5)
     (1.0, 0.00262)
     """
-    rows = np.atleast_2d(one)
-    found = np.mean([_correlations(_ranks(row), _ranks(other)) for row in rows], axis=0)
-    others = np.abs(found[least : len(other) - least + 1])
-    as_large = int((others >= abs(found[0]) - 1e-12).sum())
-    return Shifted(round(float(found[0]), 12), (1 + as_large) / (1 + len(others)))
+    rows = np.atleast_2d(values)
+    correlations = np.mean([_correlations(_ranks(row), _ranks(other)) for row in rows], axis=0)
+    others = np.abs(correlations[least : len(other) - least + 1])
+    as_large = int((others >= abs(correlations[0]) - 1e-12).sum())
+    return Shifted(round(float(correlations[0]), 12), (1 + as_large) / (1 + len(others)))
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
     """Return centred ranks, equal values their mean rank; NaN stays."""
     ranks = rankdata(values, nan_policy="omit")
-    found: np.ndarray = ranks - np.nanmean(ranks)
-    return found
+    centred: np.ndarray = ranks - np.nanmean(ranks)
+    return centred
 
 
-def _correlations(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _correlations(values: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the correlation of one series with every circular shift of the other, over the steps at which both have a value."""
-    here, there = (~np.isnan(series) for series in (one, other))
-    x, y = np.where(here, one, 0.0), np.where(there, other, 0.0)
+    here, there = (~np.isnan(series) for series in (values, other))
+    x, y = np.where(here, values, 0.0), np.where(there, other, 0.0)
 
     def sums(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        made = np.fft.irfft(np.fft.rfft(left) * np.conj(np.fft.rfft(right)), len(left))
-        return np.asarray(made)
+        products = np.fft.irfft(np.fft.rfft(left) * np.conj(np.fft.rfft(right)), len(left))
+        return np.asarray(products)
 
     m, n = here.astype(float), there.astype(float)
     count = np.maximum(np.rint(sums(m, n)), 1.0)
     mean_x, mean_y = sums(x, n) / count, sums(m, y) / count
     spread = (sums(x**2, n) / count - mean_x**2) * (sums(m, y**2) / count - mean_y**2)
     common = sums(x, y) / count - mean_x * mean_y
-    found: np.ndarray = np.where(spread > 1e-12, common / np.sqrt(np.maximum(spread, 1e-12)), 0.0)
-    return found
+    correlations: np.ndarray = np.where(spread > 1e-12, common / np.sqrt(np.maximum(spread, 1e-12)), 0.0)
+    return correlations
 
 
 def without_hours(values: np.ndarray, hours: np.ndarray) -> np.ndarray:
     """Return values less the mean of their hour of the day, so that a common daily course is no connection."""
-    found = values.astype(float).copy()
+    residuals = values.astype(float).copy()
     for hour in np.unique(hours):
         same = hours == hour
-        if not np.isnan(found[same]).all():
-            found[same] -= np.nanmean(found[same])
-    return found
+        if not np.isnan(residuals[same]).all():
+            residuals[same] -= np.nanmean(residuals[same])
+    return residuals
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
@@ -158,6 +158,6 @@ def holm(p: Sequence[float]) -> np.ndarray:
     """
     order = np.argsort(p)
     raised = np.asarray(p)[order] * np.arange(len(p), 0, -1)
-    found = np.empty(len(p))
-    found[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
-    return found
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
+    return adjusted

@@ -31,12 +31,12 @@ SAME = 0.01  # share by which regret may differ between two groups
 @once
 def per_matrix(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return, per case but those of the ablation, regret per matrix (lines) and policy, over the runs that all policies share."""
-    found = {}
+    tables = {}
     plain = results[~results["case"].str.endswith(ALONE)]
     for case, part in plain.groupby(plain["case"].str.removesuffix(table2.APART), sort=False):
         wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret").dropna()
-        found[str(case)] = wide.groupby(level=0).mean()
-    return found
+        tables[str(case)] = wide.groupby(level=0).mean()
+    return tables
 
 
 def best(table: pd.DataFrame, group: tuple[str, ...]) -> str:
@@ -85,8 +85,8 @@ def parts(results: pd.DataFrame) -> pd.DataFrame:
         table = part.pivot(index=["draw", "repeat"], columns="policy", values="regret").groupby(level=0).mean()
         full = table[f"{LIBRARY}|full"].to_numpy()
         for name in PARTS:
-            found = ratio(table[f"{LIBRARY}|{name}"].to_numpy(), full)
-            lines.append({"case": case, "part": name} | dict(zip(("ratio", "low", "high"), found, strict=True)))
+            span = ratio(table[f"{LIBRARY}|{name}"].to_numpy(), full)
+            lines.append({"case": case, "part": name} | dict(zip(("ratio", "low", "high"), span, strict=True)))
     return pd.DataFrame(lines)
 
 
@@ -112,11 +112,11 @@ def lost(results: pd.DataFrame) -> pd.DataFrame:
 
 def losses(results: pd.DataFrame) -> str:
     """Return where StateLibrary loses, in words."""
-    found = lost(results)
+    losses = lost(results)
     listed = [
         f"{title(line.case)}: {line.policy} {figure(line.regret)}, {line.ours} {figure(line.ours_regret)}"
         f" ({'sure' if line.sure else 'may be chance'})"
-        for line in found.rename(columns={"state-library": "ours_regret"}).itertuples()
+        for line in losses.rename(columns={"state-library": "ours_regret"}).itertuples()
     ]
     return "; ".join(listed) if listed else "none"
 
@@ -132,7 +132,7 @@ def _target(lines: pd.DataFrame, id: str, most: Mapping[str, float], text: str, 
     return Claim(
         f"state-library/{id}",
         text,
-        f"at most {', '.join(f'{one:.2f}' for one in wanted)} times",
+        f"at most {', '.join(f'{bound:.2f}' for bound in wanted)} times",
         f"{listed}; the interval that reaches highest above its target is {worst['multiple_low']:.2f} to {worst['multiple_high']:.2f} "
         f"({title(str(worst.name))})",
         FAILS if missed else HOLDS if (chosen["multiple_high"] <= limits).all() else TIED,
@@ -217,19 +217,19 @@ def _no_unit(results: pd.DataFrame) -> Claim:
 
 def _short_runs(results: pd.DataFrame) -> Claim:
     """Judge short runs by the best change-point peer."""
-    found = []
+    differences = []
     for case in map(short, MANY):
         table = per_matrix(results)[case]
         peer = best(table, PEERS)
-        found.append((case, peer, *interval((table[LIBRARY] - table[peer]).to_numpy())))
+        differences.append((case, peer, *interval((table[LIBRARY] - table[peer]).to_numpy())))
     return Claim(
         "state-library/short",
         f"In {SHORT} rounds with 5 and 10 arms not worse than the best change-point peer",
         "difference not above 0",
         "; ".join(
-            f"{case}: {mean:+.1f} ({low:+.1f} to {high:+.1f}) to {peer}" for case, peer, mean, low, high in found
+            f"{case}: {mean:+.1f} ({low:+.1f} to {high:+.1f}) to {peer}" for case, peer, mean, low, high in differences
         ),
-        FAILS if any(x[3] > 0 for x in found) else HOLDS if all(x[4] <= 0 for x in found) else TIED,
+        FAILS if any(x[3] > 0 for x in differences) else HOLDS if all(x[4] <= 0 for x in differences) else TIED,
         kind=TARGET,
     )
 

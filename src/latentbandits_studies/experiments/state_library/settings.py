@@ -57,8 +57,8 @@ class Rescaled:
     @property
     def span(self) -> tuple[float, float]:
         """Range of the means."""
-        known = self.world.span if self.world.means is None else self.world.means
-        return self.shift + self.scale * float(np.min(known)), self.shift + self.scale * float(np.max(known))
+        means = self.world.span if self.world.means is None else self.world.means
+        return self.shift + self.scale * float(np.min(means)), self.shift + self.scale * float(np.max(means))
 
     def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
@@ -137,28 +137,28 @@ def worlds() -> dict[str, World]:
 
 def arms_worlds() -> dict[str, World]:
     """Return worlds with more than two arms."""
-    made: dict[str, World] = {}
+    worlds: dict[str, World] = {}
     for arms in MANY:
-        made[f"{arms} arms"] = HiddenMarkov(arms=arms)
-        made[f"{arms} arms, stay 0.80"] = HiddenMarkov(arms=arms, stickiness=0.8)
-        made[f"{arms} arms, noise 0.50"] = HiddenMarkov(arms=arms, noise=0.5)
-    return made
+        worlds[f"{arms} arms"] = HiddenMarkov(arms=arms)
+        worlds[f"{arms} arms, stay 0.80"] = HiddenMarkov(arms=arms, stickiness=0.8)
+        worlds[f"{arms} arms, noise 0.50"] = HiddenMarkov(arms=arms, noise=0.5)
+    return worlds
 
 
 def cases(quick: bool) -> list[Case]:
     """Return the rows of the main table, which are not run twice, other worlds, more arms, short runs, and the ablation."""
     horizon, draws = (QUICK_HORIZON, QUICK_DRAWS) if quick else (HORIZON, DRAWS)
-    made = table2.cases(quick)
+    planned = table2.cases(quick)
     for name, world in {**worlds(), **arms_worlds()}.items():
-        made.append(Case(name, world, _all(name, world), horizon, draws, seed=SEED))
+        planned.append(Case(name, world, _all(name, world), horizon, draws, seed=SEED))
     for arms in MANY:
         name, world = short(arms), HiddenMarkov(arms=arms)
         size = (2 * QUICK_DRAWS, 1) if quick else (MATRICES, SHORT_REPEATS)
-        made.append(Case(name, world, _all(name, world), SHORT, *size, seed=SEED))
+        planned.append(Case(name, world, _all(name, world), SHORT, *size, seed=SEED))
     for name, world in _parts_worlds().items():
         policies = {f"{LIBRARY}|{part}": policy(LIBRARY, **changes) for part, changes in PARTS.items()}
-        made.append(Case(name + ALONE, world, policies, horizon, QUICK_DRAWS if quick else PARTS_DRAWS, seed=SEED))
-    return made
+        planned.append(Case(name + ALONE, world, policies, horizon, QUICK_DRAWS if quick else PARTS_DRAWS, seed=SEED))
+    return planned
 
 
 def short(arms: int) -> str:
@@ -167,8 +167,8 @@ def short(arms: int) -> str:
 
 
 def _parts_worlds() -> dict[str, World]:
-    made: dict[str, World] = {row: rows()[row][0] for row in PARTS_ROWS}
-    return made | {CYCLIC_NOISY: HiddenMarkov(transition=successor(10, 1.0), noise=0.1)}
+    worlds: dict[str, World] = {row: rows()[row][0] for row in PARTS_ROWS}
+    return worlds | {CYCLIC_NOISY: HiddenMarkov(transition=successor(10, 1.0), noise=0.1)}
 
 
 def _all(case: str, world: World) -> dict[str, Contestant]:

@@ -21,9 +21,9 @@ def heat_map(results: pd.DataFrame) -> Figure:
     """Ratio to the best of all policies, per world and policy: StateLibrary, then the others, the lowest typical ratio first."""
     typical = claims.standings(results).set_index("policy")["typical"].drop(LIBRARY).sort_values()
     names = [LIBRARY, *typical.index]
-    found = claims.duels(results).pivot(index="world", columns="policy", values="to_best")
-    worlds = [world for world in KINDS if world in found.index]
-    ratios = found.loc[worlds, names].to_numpy()
+    multiples = claims.duels(results).pivot(index="world", columns="policy", values="to_best")
+    worlds = [world for world in KINDS if world in multiples.index]
+    ratios = multiples.loc[worlds, names].to_numpy()
     figure, (axes,) = plots.panels(1, 1, (3.2 + 0.33 * len(names), 1.6 + 0.175 * len(worlds)))
     # from light to dark in equal steps of lightness, also for colour-blind eyes
     looks = {"norm": LogNorm(1, MOST, clip=True), "cmap": "cividis_r"}

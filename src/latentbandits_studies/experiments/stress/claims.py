@@ -26,14 +26,14 @@ def cases(quick: bool) -> list[Case]:
     """
     return [
         Case(
-            one.name,
-            one.world,
-            {name: policy(fair(name, one.world), arms=one.world.arms) for name in (FEW if quick else NAMES)},
-            one.horizon // QUICK_PART if quick else one.horizon,
+            stressed.name,
+            stressed.world,
+            {name: policy(fair(name, stressed.world), arms=stressed.world.arms) for name in (FEW if quick else NAMES)},
+            stressed.horizon // QUICK_PART if quick else stressed.horizon,
             QUICK_DRAWS if quick else DRAWS,
             seed=SEED,
         )
-        for one in WORLDS
+        for stressed in WORLDS
     ]
 
 
@@ -61,7 +61,7 @@ def duels(results: pd.DataFrame) -> pd.DataFrame:
         for name in dict.fromkeys(part["policy"]):
             other = str(means.drop(name).idxmin())
             pair = draws[name].to_numpy(), draws[other].to_numpy()
-            found = compared(*pair)
+            comparison = compared(*pair)
             median = float(runs[other].median())
             lines.append(
                 {
@@ -71,13 +71,13 @@ def duels(results: pd.DataFrame) -> pd.DataFrame:
                     "regret": means[name],
                     "best_other": other,
                     "best_regret": means[other],
-                    "ratio": found.ratio,
-                    "low": found.low,
-                    "high": found.high,
+                    "ratio": comparison.ratio,
+                    "low": comparison.low,
+                    "high": comparison.high,
                     "least": compared(*pair, worlds).low,
                     "stuck": float((runs[name] > STUCK * median).mean()),
                     "worst_run": float(runs[name].max() / median),
-                    "to_best": max(1.0, found.ratio),
+                    "to_best": max(1.0, comparison.ratio),
                 }
             )
     return pd.DataFrame(lines)
@@ -113,16 +113,16 @@ def standings(results: pd.DataFrame) -> pd.DataFrame:
 @once
 def table(results: pd.DataFrame) -> pd.DataFrame:
     """Return one line per world, StateLibrary's highest ratio to the best other first, and beside it all policies' ratios to the best."""
-    found = duels(results)
-    mine = found[found["policy"] == LIBRARY].drop(columns=["policy", "to_best"]).set_index("world")
-    wide = found.pivot(index="world", columns="policy", values="to_best")[list(dict.fromkeys(found["policy"]))]
+    table = duels(results)
+    mine = table[table["policy"] == LIBRARY].drop(columns=["policy", "to_best"]).set_index("world")
+    wide = table.pivot(index="world", columns="policy", values="to_best")[list(dict.fromkeys(table["policy"]))]
     return mine.join(wide).sort_values("ratio", ascending=False).reset_index()
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge StateLibrary by all worlds."""
-    found = duels(results)
-    mine = found[found["policy"] == LIBRARY].sort_values("ratio", ascending=False)
+    table = duels(results)
+    mine = table[table["policy"] == LIBRARY].sort_values("ratio", ascending=False)
     return [_near(mine), _stuck(mine), _most_often(results), _least_harm(results)]
 
 

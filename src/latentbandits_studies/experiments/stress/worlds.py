@@ -155,4 +155,4 @@ WORLDS = tuple(
     for kind, worlds in _BY_KIND.items()
     for name, world in worlds.items()
 )
-KINDS: Mapping[str, str] = {one.name: one.kind for one in WORLDS}
+KINDS: Mapping[str, str] = {stressed.name: stressed.kind for stressed in WORLDS}

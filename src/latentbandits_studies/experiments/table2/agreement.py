@@ -82,20 +82,20 @@ def settings(results: pd.DataFrame) -> list[Claim]:
 
 def _winners(results: pd.DataFrame) -> tuple[dict[str, int], list[str]]:
     """Return in how many of the 28 groups the best policy is the printed one, is tied with it, or is another; and which those are."""
-    found = {"same": 0, TIED: 0, "other": 0}
+    counts = {"same": 0, TIED: 0, "other": 0}
     others = []
     groups = [(row, group) for row in rows() for group in (TWO_GROUP, SINGLE_GROUP)]
     for row, group in groups:
         ours = min(group, key=lambda name: mean(results, row, name))
         theirs = min(group, key=lambda name: published()[row][name])
         if ours == theirs:
-            found["same"] += 1
+            counts["same"] += 1
             continue
         tied = order(results, row, ours, theirs, len(groups)).word == TIED
         tied |= printed(published()[row][ours], published()[row][theirs]) == TIED
-        found[TIED if tied else "other"] += 1
+        counts[TIED if tied else "other"] += 1
         others.append(f"{TITLES[row]}: {label(ours)}, not {label(theirs)}{' (tied)' if tied else ''}")
-    return found, others
+    return counts, others
 
 
 def targets(results: pd.DataFrame) -> list[Claim]:
@@ -115,15 +115,15 @@ def targets(results: pd.DataFrame) -> list[Claim]:
             for row, cells in published().items()
         }
     )
-    found, others = _winners(results)
+    counts, others = _winners(results)
     return [
         Claim(
             "table2/winners",
             "The best policy of each deployment group is the one that the table marks",
             "28 groups",
-            f"the same in {found['same']}, tied in {found[TIED]}, another in {found['other']}"
+            f"the same in {counts['same']}, tied in {counts[TIED]}, another in {counts['other']}"
             + (f"; {'; '.join(others)}" if others else ""),
-            FAILS if found["other"] else TIED if found[TIED] else HOLDS,
+            FAILS if counts["other"] else TIED if counts[TIED] else HOLDS,
             f"tied: their paired interval holds 1, or they are at most 5 % apart in print; {IN_SAMPLE}",
             TARGET,
         ),

@@ -51,15 +51,15 @@ def counted(words: dict[str, str]) -> str:
     """Return how many rows have which word, and which rows are not below."""
     counts = [f"below in {sum(word == BELOW for word in words.values())} of {len(words)} rows"]
     for word in (TIED, ABOVE):
-        found = [row for row, given in words.items() if given == word]
-        if found:
-            counts.append(f"{word} in {listed(found)}")
+        matching = [row for row, given in words.items() if given == word]
+        if matching:
+            counts.append(f"{word} in {listed(matching)}")
     return "; ".join(counts)
 
 
-def over(results: pd.DataFrame, row: str, one: str, others: Sequence[str], among: int) -> str:
+def over(results: pd.DataFrame, row: str, policy: str, others: Sequence[str], among: int) -> str:
     """Return whether a policy is below all others of a row, above at least one of them, or neither can be said."""
-    words = [order(results, row, one, other, among).word for other in others]
+    words = [order(results, row, policy, other, among).word for other in others]
     return ABOVE if ABOVE in words else TIED if TIED in words else BELOW
 
 
@@ -127,18 +127,21 @@ def _largest(
     verdicts, ours_listed, theirs_listed = [], [], []
     for relative in (False, True):
         gains = {row: rival(row) - per_draw(results, row, "adarp-ucb") for row in rows()}
-        known = {row: in_print(row) - published()[row]["adarp-ucb"] for row in rows()}
+        printed_gains = {row: in_print(row) - published()[row]["adarp-ucb"] for row in rows()}
         if relative:
             gains = {row: gain / rival(row).mean() for row, gain in gains.items()}
-            known = {row: gain / in_print(row) for row, gain in known.items()}
-        ours, theirs = sorted(gains, key=lambda row: -gains[row].mean()), sorted(known, key=lambda row: -known[row])
+            printed_gains = {row: gain / in_print(row) for row, gain in printed_gains.items()}
+        ours, theirs = (
+            sorted(gains, key=lambda row: -gains[row].mean()),
+            sorted(printed_gains, key=lambda row: -printed_gains[row]),
+        )
         most = next(row for row in ours if row in VOLATILE)
         other = next(row for row in ours if row not in VOLATILE)
         _, low, high = interval(gains[most] - gains[other], 1 - 0.05 / 2)
         verdicts.append(HOLDS if low > 0 else FAILS if high < 0 else TIED)
         form, scale = ("{:.0%}", 1.0) if relative else ("{:,.0f}", SCALE)
         ours_listed.append(", ".join(f"{TITLES[row]} {form.format(scale * gains[row].mean())}" for row in ours[:3]))
-        theirs_listed.append(", ".join(f"{TITLES[row]} {form.format(known[row])}" for row in theirs[:3]))
+        theirs_listed.append(", ".join(f"{TITLES[row]} {form.format(printed_gains[row])}" for row in theirs[:3]))
     return Claim(
         f"table2/{name}",
         text,
@@ -251,7 +254,7 @@ def harder_claim(errors: Mapping[int, np.ndarray]) -> Claim:
         "Telling the state from the last arm and reward becomes harder as the states grow in number",
         "increasingly difficult",
         ", ".join(f"{error.mean():.1%} with {count}" for count, error in errors.items()),
-        all_of((found.word for found in climb), ABOVE),
+        all_of((comparison.word for comparison in climb), ABOVE),
         f"least possible error of naming the state, in closed form, in {DECODED} worlds of each number of states; every step is judged",
     )
 
@@ -272,7 +275,7 @@ def _worlds(results: pd.DataFrame) -> list[Claim]:
             "LC-UCB degrades as the states grow in number: its regret over that of the best single arm, with 2, 10, 20, 50 states",
             ", ".join(f"{published()[row]['lc-ucb'] / published()[row]['best-single-arm']:.2f}" for row in GROWING),
             ", ".join(f"{relative[row].mean():.2f}" for row in GROWING),
-            all_of((found.word for found in grown), ABOVE),
+            all_of((comparison.word for comparison in grown), ABOVE),
             f"every step is judged; more states also leave more to lose, hence the ratio; {IN_SAMPLE}",
         ),
         harder_claim({count: decoding(count) for count in (2, 10, 20, 50)}),
@@ -280,8 +283,10 @@ def _worlds(results: pd.DataFrame) -> list[Claim]:
             "table2/converges",
             "By 20,000 rounds classical methods have settled for the arm that is best on average: UCB1 and TS within 10 % of it",
             f"UCB1 {cells['ucb1']:,.0f}, TS {cells['ts']:,.0f}, optimal single arm {cells['best-single-arm']:,.0f}",
-            ", ".join(f"{label(name)} {found.text} times the best single arm" for name, found in settled.items()),
-            worst(near(found, 0.1) for found in settled.values()),
+            ", ".join(
+                f"{label(name)} {comparison.text} times the best single arm" for name, comparison in settled.items()
+            ),
+            worst(near(comparison, 0.1) for comparison in settled.values()),
             "default row; the paper speaks of the limit of many rounds, so this is our reading: after 20,000 UCB1 still changes arms",
             READING,
         ),
@@ -290,7 +295,7 @@ def _worlds(results: pd.DataFrame) -> list[Claim]:
             "Sequential variants degrade under fast switching, randomized variants do not",
             f"AdaRP-UCB {published()['default']['adarp-ucb']:,.0f} to {published()['p.5']['adarp-ucb']:,.0f}, "
             f"AdaSP-UCB {published()['default']['adasp-ucb']:,.0f} to {published()['p.5']['adasp-ucb']:,.0f}",
-            "; ".join(f"{label(name)} {found.text} times" for name, found in fast.items()),
+            "; ".join(f"{label(name)} {comparison.text} times" for name, comparison in fast.items()),
             FAILS
             if ABOVE in randomized or BELOW in sequential
             else OPEN
@@ -316,7 +321,7 @@ def _persistent(results: pd.DataFrame) -> Claim:
         "table2/persistent",
         "Standard baselines incur persistent regret: per round it does not fall from 5,000 to 20,000 rounds (by more than 10 %)",
         "persistent dynamic regret",
-        ", ".join(f"{label(name)} {found.text}" for name, found in lasting.items()),
+        ", ".join(f"{label(name)} {comparison.text}" for name, comparison in lasting.items()),
         HOLDS if held else FAILS if broken else OPEN,
         "regret per round at 20,000 over that at 5,000 rounds",
     )

@@ -50,7 +50,7 @@ def with_own(table2: Experiment, policies: Contestants) -> Experiment:
     >>> last.name, list(last.policies)
     ('T5000 | own', ['sw-ucb:window=300'])
     """
-    named = labelled(policies)
+    named = labelled(policies, "reproduce")
     taken = {label for case in cases(quick=True) for label in case.policies}
     for each in named:
         if each in taken:

@@ -40,26 +40,26 @@ def cases(quick: bool) -> list[Case]:
 
 def paper(quick: bool) -> list[Case]:
     """Return one case per row: the fitted profile, the extra columns, and the limit."""
-    made = []
+    planned = []
     for name, (world, horizon) in rows().items():
         policies = {column: fitted(column, world.arms) for column in (*COLUMNS, LIMIT)}
         policies |= {f"{column}-stated": stated(column, world) for column in ADAPTIVE}
         policies |= {column: same_features(*given, world.arms) for column, given in SAME.items()}
         policies |= {column: policy(given, world.arms) for column, given in FOLLOWING.items()}
         draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, REPEATS)
-        made.append(Case(name, world, policies, horizon, draws, repeats))
-    return made
+        planned.append(Case(name, world, policies, horizon, draws, repeats))
+    return planned
 
 
 def added(quick: bool) -> list[Case]:
     """Return one case per row with the added policies."""
-    made = []
+    planned = []
     for name, (world, horizon) in rows().items():
         policies = {label: policy(label, arms=world.arms) for label in ADDED if label != LIBRARY_TWO}
         policies[LIBRARY_TWO] = policy(LIBRARY, arms=world.arms, groups=2)
         draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, ADDED_REPEATS)
-        made.append(Case(name + APART, world, {label: policies[label] for label in ADDED}, horizon, draws, repeats))
-    return made
+        planned.append(Case(name + APART, world, {label: policies[label] for label in ADDED}, horizon, draws, repeats))
+    return planned
 
 
 @once
@@ -73,9 +73,9 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
     per_draw = results.groupby(["case", "policy", "draw"], sort=False)["regret"].mean()
     for (case, label), values in per_draw.groupby(level=[0, 1], sort=False):
         mean, low, high = interval(values.to_numpy())
-        known = label.split("|")[0].removesuffix("-stated")
+        column = label.split("|")[0].removesuffix("-stated")
         row, _, ending = case.partition(" | ")
-        cell = np.nan if ending else published()[row].get(known, np.nan)
+        cell = np.nan if ending else published()[row].get(column, np.nan)
         lines.append(
             {
                 "row": row,

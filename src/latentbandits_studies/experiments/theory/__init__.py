@@ -43,13 +43,13 @@ SUMMARIES = {
 
 def cases(quick: bool) -> list[Case]:
     """Return schedules with both kinds of probes, the counter-example, the matched learner and the decoded schedule."""
-    draws, made = 8 if quick else 64, []
+    draws, planned = 8 if quick else 64, []
     for name, groups in bounds.GROUPS.items():
         policies: dict[str, Contestant] = {f"tau|{tau}": ProbeCommit(2, groups, tau) for tau in bounds.INTERVALS}
         policies |= {f"surprise|{tau}": ProbeCommit(2, groups, tau, bounds.SURPRISE) for tau in bounds.INTERVALS}
-        made.append(Case(name, bounds.TWO, policies | {LIMIT: policy(LIMIT, groups=groups)}, bounds.HORIZON, draws))
+        planned.append(Case(name, bounds.TWO, policies | {LIMIT: policy(LIMIT, groups=groups)}, bounds.HORIZON, draws))
     policies = {f"tau|{cap}": ProbeCommit(3, 3, cap) for cap in bounds.CAPS}
-    made.append(
+    planned.append(
         Case(
             bounds.KEPT,
             bounds.DUD,
@@ -66,15 +66,15 @@ def cases(quick: bool) -> list[Case]:
             )
             for name, share in (("least", 1.0), ("quarter", 0.25))
         }
-        made.append(Case(f"matched|{rounds}", bounds.MATCHED, learners, rounds, draws))
+        planned.append(Case(f"matched|{rounds}", bounds.MATCHED, learners, rounds, draws))
     prints = bounds.DECODED_MEANS[:, list(bounds.DECODING)]
     for noise in bounds.DECODED_NOISES:
         taus = bounds.DECODED_TAUS if noise == bounds.DECODED_NOISE else (bounds.DECODED_TAU,)
         schedules = {f"tau|{tau}": DecodeCommit(4, 4, tau, prints, bounds.DECODING) for tau in taus}
-        made.append(
+        planned.append(
             Case(f"decoded|{noise:g}", bounds.decoded_world(noise), schedules, bounds.DECODED_HORIZON, 10 * draws)
         )
-    return made
+    return planned
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
@@ -181,13 +181,13 @@ def _intervals(results: pd.DataFrame) -> Iterator[Claim]:
         PAPER,
     )
     near, far = (min(bounds.INTERVALS, key=lambda tau: abs(tau - wanted)) for wanted in (minimum, paper))
-    found = order(results, "randomized", f"tau|{near}", f"tau|{far}")
+    comparison = order(results, "randomized", f"tau|{near}", f"tau|{far}")
     yield Claim(
         "theory/interval-constant",
         "The constant that tau* leaves out is sqrt(2): probing that much less often costs less",
         f"minimum of the bound at {minimum:.1f}",
-        f"regret at interval {near} / at {far}: {found.text}",
-        all_of([found.word]),
+        f"regret at interval {near} / at {far}: {comparison.text}",
+        all_of([comparison.word]),
         kind=TARGET,
     )
 

@@ -101,7 +101,7 @@ def point(
 def points(results: pd.DataFrame) -> pd.DataFrame:
     """Return all simulated points of all bounds, a row each."""
     parts = (_schedules(results), _kept(results), _matched(results), _decoded(results))
-    return pd.DataFrame([one for part in parts for one in part])
+    return pd.DataFrame([line for part in parts for line in part])
 
 
 def _schedules(results: pd.DataFrame) -> Iterator[Point]:
@@ -211,8 +211,8 @@ def decoding() -> pd.DataFrame:
         spread = np.sqrt(2) * sigma  # of each group's reward when two share a round
         together = theory.nearest_centroid_error(means, spread, FIVE.start, DRAWS, np.random.default_rng(0))
         in_turn = _sequential_error(means, chain, sigma)
-        found = {"lagged": theory.Estimate(theory.lagged_error(means, chain, sigma), 0.0)}
-        found |= {"synchronous": together, "sequential": in_turn}
+        errors = {"lagged": theory.Estimate(theory.lagged_error(means, chain, sigma), 0.0)}
+        errors |= {"synchronous": together, "sequential": in_turn}
         most = {"lagged": theory.lagged_bound(means, chain, sigma)}
         most |= {
             "synchronous": theory.synchronous_bound(means, spread),
@@ -220,7 +220,7 @@ def decoding() -> pd.DataFrame:
         }
         lines += [
             {"summary": name, "sigma": sigma, "error": value, "spread": se, "bound": most[name]}
-            for name, (value, se) in found.items()
+            for name, (value, se) in errors.items()
         ]
     return pd.DataFrame(lines)
 
