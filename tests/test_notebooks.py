@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 import latentbandits as lb
-from latentbandits.advice.result import Result
+from latentbandits.advice.result import ROWS, Result
 from latentbandits.presentation import progress as screen
-from latentbandits.presentation.html import ROWS
 from latentbandits.presentation.palette import Figure
 from latentbandits.simulation.loop import COUNTS
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Values = dict[str, Any]  # plain values, for JSON
 FIGURES = (".svg", ".png", ".pdf")
+ROWS = 40  # of a table in a notebook
 
 
 class Record(Protocol):
@@ -97,7 +98,7 @@ class Result(ABC):
         from latentbandits.presentation import html
 
         picture = html.image(self.content(".svg"), self.headline)
-        return html.tag("div", html.tag("p", self.headline), html.frame(self.table), picture)
+        return html.tag("div", html.tag("p", self.headline), html.frame(self.table, ROWS), picture)
 
 
 def records(table: pd.DataFrame) -> list[Values]:

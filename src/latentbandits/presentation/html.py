@@ -128,8 +128,10 @@ def table(
     return tag("div", tag("table", line("th", Row(head)), *body, classes=classes), classes="scroll")
 
 
-def frame(data: pd.DataFrame) -> Html:
+def frame(data: pd.DataFrame, most: int | None = None) -> Html:
     """Return a data frame as a table, with its index first and numbers as tables show them; what is NaN stays empty.
+
+    Of more than `most` rows the first and the last are shown.
 
     Examples
     --------
@@ -138,7 +140,9 @@ def frame(data: pd.DataFrame) -> Html:
     >>> "<td>0.333</td>" in frame(pd.DataFrame({"share": [1 / 3]}, index=["ucb1"]))
     True
     """
-    rows = data.to_html(float_format=number, na_rep="", border=0)
+    rows = data.to_html(
+        float_format=number, na_rep="", border=0, max_rows=most, show_dimensions=most is not None and len(data) > most
+    )
     return tag("div", Html(rows), classes="scroll")
 
 
