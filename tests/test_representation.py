@@ -15,9 +15,10 @@ from latentbandits.protocols import CONTINUED, PROBE_REASON, SCHEDULED, Choice, 
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from latentbandits.worlds.hidden_markov import stationary
-from latentbandits_studies.experiments import decomposition
+from latentbandits_studies.experiments import decomposition, rehearsal
 from latentbandits_studies.experiments import representation as rep
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, PAPER, READING, TIED
+from latentbandits_studies.experiments.rehearsal import Run
 from latentbandits_studies.experiments.representation import (
     AGED,
     BOTH,
@@ -27,7 +28,6 @@ from latentbandits_studies.experiments.representation import (
     LAG,
     LAGS,
     Representation,
-    Run,
 )
 
 MEANS = np.array([[0.1, 0.5], [0.4, 0.45], [0.7, 0.2]])
@@ -244,7 +244,7 @@ def test_decoded_is_worst_where_the_guess_is_wrong() -> None:
     base, world = lb.policy("sp-ucb"), lb.HiddenMarkov(noise=0.1)
     realised = world.realise(2000, 1, seed=5, draw=0, repeat=0)
     script = Representation(base, BOTH, decoded=True).informed(realised).script  # type: ignore[attr-defined]
-    guess = rep.values(Run.of(base, realised), rep.rehearse(base, realised), BOTH, np.eye(10)).argmax(axis=1)
+    guess = rep.values(Run.of(base, realised), rehearsal.rehearse(base, realised), BOTH, np.eye(10)).argmax(axis=1)
     right = guess == realised.states
     assert 0 < right.mean() < 1
     assert (script[right] == realised.means.argmax(axis=1)[right]).all()
@@ -253,15 +253,17 @@ def test_decoded_is_worst_where_the_guess_is_wrong() -> None:
 
 def test_rehearsals_are_other_runs_of_the_same_world() -> None:
     base, realised = lb.policy("lc-ucb"), small(300)
-    runs = rep.rehearse(base, realised)
-    assert len(runs) == rep.REHEARSALS
-    assert len({run.realisation.states.tobytes() for run in (*runs, Run.of(base, realised))}) == rep.REHEARSALS + 1
+    runs = rehearsal.rehearse(base, realised)
+    assert len(runs) == rehearsal.REHEARSALS
+    assert (
+        len({run.realisation.states.tobytes() for run in (*runs, Run.of(base, realised))}) == rehearsal.REHEARSALS + 1
+    )
     assert all((run.truth.means == realised.truth.means).all() for run in runs)  # type: ignore[union-attr]
-    assert rep.rehearse(base, realised) is runs
-    others = [rep.rehearse(base, small(301 + i)) for i in range(rep.KEPT)]
-    assert len(rep._kept) == rep.KEPT
-    assert len(others[-1][0].arms) == 300 + rep.KEPT
-    again = rep.rehearse(base, realised)
+    assert rehearsal.rehearse(base, realised) is runs
+    others = [rehearsal.rehearse(base, small(301 + i)) for i in range(rehearsal.KEPT)]
+    assert len(rehearsal._kept) == rehearsal.KEPT
+    assert len(others[-1][0].arms) == 300 + rehearsal.KEPT
+    again = rehearsal.rehearse(base, realised)
     assert again is not runs
     np.testing.assert_array_equal(again[0].arms, runs[0].arms)
 
@@ -272,7 +274,7 @@ def test_rehearsals_are_other_runs_of_the_same_world() -> None:
 def test_more_rehearsals_change_little(name: str, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
     statistics = (LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS)
     few = apps(lb.policy(name), statistics, lb.HiddenMarkov(noise=noise), 20_000, 8)
-    monkeypatch.setattr(rep, "REHEARSALS", 4 * rep.REHEARSALS)
+    monkeypatch.setattr(rep, "REHEARSALS", 4 * rehearsal.REHEARSALS)
     monkeypatch.setattr(rep, "_kept", {})
     many = apps(lb.policy(name), statistics, lb.HiddenMarkov(noise=noise), 20_000, 8)
     for statistic in statistics:

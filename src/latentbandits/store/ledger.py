@@ -130,12 +130,12 @@ class Ledger:
                         ticket.answer = problem
                     ticket.done = True
         finally:
-            _deliver(group)
+            requests.deliver(group)
 
     def _answer_group(self, group: Sequence[requests.Ticket]) -> None:
         """Answer the requests of a group; whatever happens, everybody has an answer. Looks come later: they need the lock."""
         wanted = [request for ticket in group for request in ticket.requests]
-        answers: Sequence[requests.Answer | Exception] = [_interrupted()] * len(wanted)
+        answers: Sequence[requests.Answer | Exception] = [requests.interrupted()] * len(wanted)
         try:
             answers = self._run(wanted) if wanted else ()
         except Exception as problem:
@@ -390,25 +390,6 @@ class Ledger:
 
 def _now() -> int:
     return time.time_ns() // 1000
-
-
-def _deliver(group: Sequence[requests.Ticket]) -> None:
-    """Hand the tickets of a group to those who wait for them; those that were interrupted are answered by that."""
-    waiting: dict[Callable[[list[requests.Ticket]], None], list[requests.Ticket]] = {}
-    for ticket in group:
-        if not ticket.done:
-            ticket.answer = [_interrupted()] * len(ticket.requests) if ticket.look is None else _interrupted()
-            ticket.done = True
-        if ticket.deliver is not None:
-            waiting.setdefault(ticket.deliver, []).append(ticket)
-    for deliver, tickets in waiting.items():
-        deliver(tickets)
-
-
-def _interrupted() -> StoreUnavailableError:
-    return StoreUnavailableError(
-        "store: the group of this request was interrupted; it may have been stored, send it again with its key"
-    )
 
 
 def _due(state: State, now_us: int) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from latentbandits.agent.decision import Decision, Outcome
 from latentbandits.agent.spec import Spec
+from latentbandits.store.errors import StoreUnavailableError
 
 LONGEST_KEY = 200  # characters of an idempotency key, and of a subject
 
@@ -97,6 +98,26 @@ class Ticket:
     ) -> None:
         self.requests, self.look, self.deliver, self.done = wanted, look, deliver, False
         self.answer: Any = None
+
+
+def deliver(group: Sequence[Ticket]) -> None:
+    """Hand the tickets of a group to those who wait for them; those that were interrupted are answered by that."""
+    waiting: dict[Callable[[list[Ticket]], None], list[Ticket]] = {}
+    for ticket in group:
+        if not ticket.done:
+            ticket.answer = [interrupted()] * len(ticket.requests) if ticket.look is None else interrupted()
+            ticket.done = True
+        if ticket.deliver is not None:
+            waiting.setdefault(ticket.deliver, []).append(ticket)
+    for hand_over, tickets in waiting.items():
+        hand_over(tickets)
+
+
+def interrupted() -> StoreUnavailableError:
+    """Return what a request is answered by whose group was interrupted."""
+    return StoreUnavailableError(
+        "store: the group of this request was interrupted; it may have been stored, send it again with its key"
+    )
 
 
 def idempotency_keys(wanted: Sequence["Request"]) -> list[tuple[str, str]]:

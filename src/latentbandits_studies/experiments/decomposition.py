@@ -35,7 +35,8 @@ from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.paper.worlds import TITLES, fitted, rows
 from latentbandits_studies.experiments.plots import panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
-from latentbandits_studies.experiments.representation import BOTH, FINGERPRINT, HISTORY, LAG, Representation, Run
+from latentbandits_studies.experiments.rehearsal import Run
+from latentbandits_studies.experiments.representation import BOTH, FINGERPRINT, HISTORY, LAG, Representation
 
 SUMMARY = "regret as the loss of a summary of the policy's own history, plus what the policy loses beyond it"
 ROWS = ("default", "p.8", "sd.1")
