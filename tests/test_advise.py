@@ -351,25 +351,6 @@ def test_advice_is_shown_and_saved(plain: lb.Advice, tmp_path: Path) -> None:
         advice.save(tmp_path / "a.txt")
 
 
-@pytest.mark.parametrize("sweep", [False, True])
-def test_progress_counts_rounds_and_ends_at_its_total(sweep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("latentbandits.advice.advise.LEAST_SURE", 0.0)
-    played, seen = [], []
-
-    def counted(*given: Any, **options: Any) -> lb.Results:
-        results = lb.simulate(*given, **options)
-        played.append(results.regret.size * results.horizon)
-        return results
-
-    monkeypatch.setattr("latentbandits.advice.simulator.simulate", counted)
-    lb.advise(SMALL, ["sw-ucb", "lc-ucb", "random"], sweep=sweep, progress=lambda done, most: seen.append((done, most)))
-    done, most = zip(*seen, strict=True)
-    assert done[-1] == most[-1] == sum(played)
-    assert list(done) == sorted(done)
-    assert set(most[:-1]) == {None}  # how many there will be is known by the clock alone
-    assert len(played) > (10 if sweep else 1)
-
-
 @pytest.mark.parametrize(
     "problem",
     [

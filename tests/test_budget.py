@@ -178,3 +178,22 @@ def test_sentences_say_how_much_was_spent() -> None:
     assert Spent(60.0, 59.6, 31.2, ("a", "b")).sentences() == [
         "60 s of 60 s were spent, besides 31 s of compiling. Left undone: a; b. More seconds leave less undone."
     ]
+
+
+@pytest.mark.parametrize("sweep", [False, True])
+def test_progress_counts_rounds_and_ends_at_its_total(sweep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("latentbandits.advice.advise.LEAST_SURE", 0.0)
+    played, seen = [], []
+
+    def counted(*given: Any, **options: Any) -> lb.Results:
+        results = lb.simulate(*given, **options)
+        played.append(results.regret.size * results.horizon)
+        return results
+
+    monkeypatch.setattr("latentbandits.advice.simulator.simulate", counted)
+    lb.advise(PROBLEM, ["sw-ucb", "lc-ucb", "random"], sweep=sweep, progress=lambda done, most: seen.append((done, most)))
+    done, most = zip(*seen, strict=True)
+    assert done[-1] == most[-1] == sum(played)
+    assert list(done) == sorted(done)
+    assert set(most[:-1]) == {None}  # how many there will be is known by the clock alone
+    assert len(played) > (10 if sweep else 1)

@@ -9,13 +9,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.agent import Agent
 from latentbandits.memories import copied, parts
-from latentbandits.policies.state_library.emissions import (
-    bernoulli_predictive,
-    emission_of,
-    is_binary,
-    set_gaussians,
-    update,
-)
+from latentbandits.policies.state_library import emissions
 from latentbandits.policies.state_library.index import expect
 from latentbandits.policies.state_library.library import end_visit
 from latentbandits.policies.state_library.memory import ONE
@@ -269,19 +263,19 @@ def test_yes_and_no_are_weighed_by_how_often_they_were_seen() -> None:
     rewards = np.array([3.0, 3.0, 3.0, 7.0, 3.0, 3.0, 7.0, 3.0])
     play(agent, rewards[:, None, None] + np.zeros((1, 1, 2)))
     memory = agent.memory
-    assert is_binary(1, memory.standard)
+    assert emissions.is_binary(1, memory.standard)
     mean = memory.library.means[0, 0, 0]
     mean.average, mean.count = 4.0, 8  # two of eight were 7
-    emission = emission_of(policy, memory.standard)
-    assert bernoulli_predictive(emission, mean.average, mean.count, 7.0) == pytest.approx(3 / 10)
-    assert bernoulli_predictive(emission, mean.average, mean.count, 3.0) == pytest.approx(7 / 10)
-    assert not is_binary(2, memory.standard)
+    emission = emissions.emission_of(policy, memory.standard)
+    assert emissions.bernoulli_predictive(emission, mean.average, mean.count, 7.0) == pytest.approx(3 / 10)
+    assert emissions.bernoulli_predictive(emission, mean.average, mean.count, 3.0) == pytest.approx(7 / 10)
+    assert not emissions.is_binary(2, memory.standard)
     # Features from which one more of four is expected to be 7, an effect of 1.0, which is taken off the reward
-    shifted = emission_of(policy._replace(covariates=1), memory.standard)
-    assert bernoulli_predictive(shifted, mean.average, mean.count, 6.0) == pytest.approx(5 / 10)
-    assert bernoulli_predictive(shifted, mean.average, mean.count, 2.0) == pytest.approx(5 / 10)
+    shifted = emissions.emission_of(policy._replace(covariates=1), memory.standard)
+    assert emissions.bernoulli_predictive(shifted, mean.average, mean.count, 6.0) == pytest.approx(5 / 10)
+    assert emissions.bernoulli_predictive(shifted, mean.average, mean.count, 2.0) == pytest.approx(5 / 10)
     play(agent, np.full((1, 1, 2), 5.0))
-    assert not is_binary(1, agent.memory.standard)
+    assert not emissions.is_binary(1, agent.memory.standard)
 
 
 def test_a_state_that_changes_all_the_time_is_that_of_the_fast_switching_particle() -> None:
@@ -388,12 +382,12 @@ def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning(
     moved, straight = narrow.init(), wide.init()
     for memory in (moved, straight):
         for arm, reward in enumerate(rewards):
-            update(memory.library.means[0, 0, arm % 2], memory.standard.gaussians[ONE], reward, size=1)
+            emissions.update(memory.library.means[0, 0, arm % 2], memory.standard.gaussians[ONE], reward, size=1)
     centre, spread = moved.standard.scale[0].centre, moved.standard.scale[0].spread
     assert moved.library.means[0, 0, 0].average != pytest.approx(straight.library.means[0, 0, 0].average)
     set_range(moved.standard.scale[0], 0.0, 7.0)
     rebase(moved.library, moved.standard, centre, spread)
-    set_gaussians(moved.standard, groups=1)
+    emissions.set_gaussians(moved.standard, groups=1)
     for k in range(2):
         np.testing.assert_allclose(
             moved.library.means[k, 0]["average"], straight.library.means[k, 0]["average"], atol=1e-12
