@@ -26,7 +26,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     def cheap(*given: Any, **settings: Any) -> Any:
         return real(*given, **{**settings, "policy": "ucb1"})
 
-    monkeypatch.setattr(lb, "open", cheap, raising=False)
+    monkeypatch.setattr(lb, "open_agent", cheap)
     return path
 
 

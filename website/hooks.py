@@ -32,7 +32,7 @@ def signed(
         return signature, returns
     hints = get_type_hints(member)  # without the rules
     if hasattr(member, "_fields"):
-        defaults = {name: member._field_defaults.get(name, MISSING) for name in member._fields}
+        defaults = {name: member._defaults.get(name, MISSING) for name in member._fields}
     else:
         defaults = {field.name: field.default for field in fields(member) if field.init}
     by_name = ["*"] if is_dataclass(member) and all(field.kw_only for field in fields(member)) else []
