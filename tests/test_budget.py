@@ -191,7 +191,9 @@ def test_progress_counts_rounds_and_ends_at_its_total(sweep: bool, monkeypatch: 
         return results
 
     monkeypatch.setattr("latentbandits.advice.simulator.simulate", counted)
-    lb.advise(PROBLEM, ["sw-ucb", "lc-ucb", "random"], sweep=sweep, progress=lambda done, most: seen.append((done, most)))
+    lb.advise(
+        PROBLEM, ["sw-ucb", "lc-ucb", "random"], sweep=sweep, progress=lambda done, most: seen.append((done, most))
+    )
     done, most = zip(*seen, strict=True)
     assert done[-1] == most[-1] == sum(played)
     assert list(done) == sorted(done)
