@@ -10,7 +10,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.parameters import describe
 from latentbandits.policies.registry import CLASSES, REGISTRY
-from latentbandits.settings import AtLeast, InvalidValueError, Vector, checked
+from latentbandits.settings import Above, AtLeast, InUnit, InvalidValueError, Untuned, Vector, Within, checked
 
 BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.policies.TraceLearner, {"arms": 1}, "TraceLearner: arms is 1 but must be an integer at least 2"),
@@ -157,6 +157,12 @@ def test_a_frozen_dataclass_is_checked_too() -> None:
             Box(**settings)
         with pytest.raises(InvalidValueError, match=re.escape(sentence)):
             replace(Box(), **settings) if "sise" not in settings else Box(**settings)
+
+
+def test_rules_of_two_kinds_are_never_equal() -> None:
+    """Or the first of them would be the rule of both fields, by the cache of `Annotated` in Python 3.11.2."""
+    rules = {AtLeast(0), Above(0), AtLeast(1), Within(0, 1), Vector(0), Untuned(), InUnit()}
+    assert len(rules) == 7
 
 
 def test_a_refusal_is_put_into_words_once() -> None:

@@ -8,6 +8,7 @@ import math
 import numbers
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import NoneType
 from typing import (
     Annotated,
@@ -28,8 +29,11 @@ Cls = TypeVar("Cls", bound=type)
 
 LARGEST = 2**31 - 1  # more is taken for a mistake
 
+# Rules and markers equal none of another kind, as named tuples would: Python 3.11.2 keeps one `Annotated` for all that are equal
 
-class AtLeast(NamedTuple):
+
+@dataclass(frozen=True)
+class AtLeast:
     """A number that is `low` or more."""
 
     low: float
@@ -41,7 +45,8 @@ class AtLeast(NamedTuple):
         return f"at least {self.low:g}"
 
 
-class Above(NamedTuple):
+@dataclass(frozen=True)
+class Above:
     """A number above `low`."""
 
     low: float
@@ -53,7 +58,8 @@ class Above(NamedTuple):
         return f"above {self.low:g}"
 
 
-class Within(NamedTuple):
+@dataclass(frozen=True)
+class Within:
     """A number from `low` to `high`, ends included."""
 
     low: float
@@ -66,7 +72,8 @@ class Within(NamedTuple):
         return f"from {self.low:g} to {self.high:g}"
 
 
-class OneOf(NamedTuple):
+@dataclass(frozen=True)
+class OneOf:
     """One of several names; a field of type int holds the name's position, which compiled code can compare, one of type str the name."""
 
     names: tuple[str, ...]
@@ -75,7 +82,8 @@ class OneOf(NamedTuple):
         return "one of " + ", ".join(self.names)
 
 
-class Vector(NamedTuple):
+@dataclass(frozen=True)
+class Vector:
     """An array of numbers with `axes` axes (a single number becomes an array of one axis).
 
     Attributes
@@ -94,7 +102,8 @@ class Vector(NamedTuple):
         return f"a {self.axes}-axis array of {kind}" + ("" if self.each is None else f" {self.each}")
 
 
-class Interval(NamedTuple):
+@dataclass(frozen=True)
+class Interval:
     """A pair of numbers, the lower first."""
 
     def __str__(self) -> str:
@@ -104,24 +113,28 @@ class Interval(NamedTuple):
 # How `tune` treats a setting: markers stand beside its rule, ``Annotated[float, AtLeast(0), Untuned()]``
 
 
-class Untuned(NamedTuple):
+@dataclass(frozen=True)
+class Untuned:
     """A setting that is searched only on request: the size of a policy's memory, or what it is given of the problem."""
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True)
+class Step:
     """An integer setting whose values are multiples of `size`."""
 
     size: int
 
 
-class When(NamedTuple):
+@dataclass(frozen=True)
+class When:
     """A setting that has an effect only while the setting `on` is true (or not empty) and, if named, the setting `off` is not."""
 
     on: str
     off: str = ""
 
 
-class InUnit(NamedTuple):
+@dataclass(frozen=True)
+class InUnit:
     """A setting in the unit of rewards: a reward itself (`level`), or a distance of two."""
 
     level: bool = False
