@@ -1,4 +1,4 @@
-"""What the terminal shows of long work: one line of progress."""
+"""What the terminal shows of long work: one line with a bar."""
 
 import shutil
 import sys
@@ -11,6 +11,7 @@ from latentbandits.compiled import waited
 Report = Callable[[int, int], None]  # called with the rounds done and the total
 EVERY = 30.0  # seconds between two lines off a terminal
 OFTEN = 0.1  # where one line changes
+BAR = 24  # characters
 STEADY = 0.1  # before this share is done, most of the time may have gone into compiling
 
 
@@ -27,17 +28,31 @@ def in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-class Progress:
-    """How far, how fast and how long still: one line that changes on a terminal and in a notebook, a new line periodically elsewhere.
+def clock(seconds: float) -> str:
+    """Return a time as a clock shows it.
 
-    As a context manager it wipes the line in the end, also after an error or an interrupt.
+    Examples
+    --------
+    >>> from latentbandits.presentation.progress import clock
+    >>> clock(7.2), clock(83), clock(4000)
+    ('0:07', '1:23', '1:06:40')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class Progress:
+    """How far, how long already and how long still: a bar that moves on a terminal and in a notebook, a new line periodically elsewhere.
+
+    As a context manager it wipes the line in the end, also after an error or an interrupt, and meanwhile `current` returns it.
 
     Parameters
     ----------
     title : str
         What is being done.
     unit : str
-        What is counted; rounds come in millions.
+        What is counted where no total is known; rounds come in millions.
 
     Examples
     --------
@@ -47,11 +62,14 @@ class Progress:
     """
 
     def __init__(self, title: str, unit: str = "rounds") -> None:
-        self._title, self._unit, self._begin = title, unit, time.perf_counter() - waited()
+        self._title, self._unit = title, unit
+        self._begin, self._compiled = time.perf_counter(), waited()
         self._notebook = in_notebook()
         self._watched = self._notebook or sys.stderr.isatty()
         self._shown = 1 - OFTEN if self._notebook else -EVERY if self._watched else 0.0
         self._width = 0  # of the line that a notebook shows
+        self._far = ""  # the last line, without the time that is left
+        self._said = set[str]()
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show how much is done, of a total if there is one."""
@@ -60,7 +78,7 @@ class Progress:
             self.close()
         elif now - self._shown >= (OFTEN if self._watched else EVERY):
             self._shown = now
-            self._write(self._line(done, total, now))
+            self._write(self._line(done, total))
 
     def _write(self, line: str) -> None:
         """Show a line: in a notebook it goes where results go, since errors are red there, and spaces wipe what was longer."""
@@ -75,14 +93,29 @@ class Progress:
 
     def seconds(self) -> float:
         """Return the seconds since the beginning, without those of compiling."""
-        return time.perf_counter() - waited() - self._begin
+        return time.perf_counter() - self._begin - (waited() - self._compiled)
 
-    def _line(self, done: int, total: int | None, spent: float) -> str:
-        count, unit = (done / 1e6, "M rounds") if self._unit == "rounds" else (float(done), self._unit)
+    def _line(self, done: int, total: int | None) -> str:
+        spent = clock(time.perf_counter() - self._begin)
         if total is None:
-            return f"{self._title}  {count:.0f} {unit} in {spent:.0f} s"
-        left = f"  {spent * (total - done) / done:4.0f} s left" if done >= STEADY * total > 0 else ""
-        return f"{self._title}  {done / total:4.0%}  {count / spent:5.1f} {unit}/s{left}"
+            count, unit = (f"{done / 1e6:.0f}", "M rounds") if self._unit == "rounds" else (f"{done}", self._unit)
+            return f"{self._title}  {count} {unit} in {spent}"
+        share = done / total if total else 1.0
+        filled = int(share * BAR)
+        self._far = f"{self._title}  [{'#' * filled}{'.' * (BAR - filled)}] {share:4.0%}  {spent}"
+        left = f", {clock(self.seconds() * (1 - share) / share)} left" if share >= STEADY else ""
+        return self._far + left
+
+    def remark(self, words: str) -> None:
+        """Say beside the bar of a terminal what is being done meanwhile; elsewhere that would be one line after another."""
+        if self._watched and not self._notebook:
+            self._write(f"{self._far or self._title}  {words}")
+
+    def first(self, words: str) -> bool:
+        """Return whether something is to be said for the first time since this began."""
+        new = words not in self._said
+        self._said.add(words)
+        return new
 
     def close(self) -> None:
         """Wipe the line."""
@@ -93,10 +126,20 @@ class Progress:
             sys.stdout.write("\r")
 
     def __enter__(self) -> Self:
+        _at_work.append(self)
         return self
 
     def __exit__(self, *problem: object) -> None:
+        _at_work.remove(self)
         self.close()
+
+
+_at_work: list[Progress] = []
+
+
+def current() -> Progress | None:
+    """Return the progress that is on the screen as a context manager, the innermost if there are several."""
+    return _at_work[-1] if _at_work else None
 
 
 def usual(title: str, unit: str = "rounds") -> Progress | None:

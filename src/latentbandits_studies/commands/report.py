@@ -21,5 +21,6 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits_studies.report.page import write_report
 
     with Progress("plotting", unit="experiments") as progress:
-        print(f"Next: open {write_report(*places(options.out), progress)}")
+        report = write_report(*places(options.out), progress)
+    print(report.screen("open the page in a browser"))
     return 0

@@ -58,30 +58,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run, print verdicts as they come, then write the page."""
+    """Run, print a line for each experiment, then write the page and print the closing screen."""
     import time
 
-    from latentbandits.presentation.progress import Progress
+    from latentbandits.presentation.progress import Progress, clock
     from latentbandits.settings import InvalidValueError, check_int
-    from latentbandits_studies.experiments.claims import KINDS
     from latentbandits_studies.experiments.reproduce import reproduce
     from latentbandits_studies.report.page import write_report
-    from latentbandits_studies.report.verdicts import counts
 
     begin = time.perf_counter()
-    results, report = places(options.out)
+    results, report_at = places(options.out)
     chosen, sizes = select(options), part(options)  # refused before any folder is made
     if options.workers is not None:
         check_int("reproduce", "workers", options.workers, least=1)
     try:
-        (report / "figures").mkdir(parents=True, exist_ok=True)
+        (report_at / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as reason:
         raise InvalidValueError("reproduce", "out", options.out, "a folder that can be written to") from reason
     with problem.playing(options) as executor, Progress("simulating") as progress:
 
         def finished(outcome: "Outcome") -> None:
             progress.close()
-            print(line(outcome, results), flush=True)
+            print(line(outcome), flush=True)
 
         outcomes = reproduce(chosen, results, options.quick, options.workers, progress, finished, executor, sizes)
     if options.policies:
@@ -89,19 +87,20 @@ def run(options: argparse.Namespace) -> int:
         from latentbandits_studies.experiments.table2.own import own_text
 
         print("\n" + own_text(Store(results, read_only=True).load("table2"), chosen[0].cases(options.quick)))
-    for kind, title in KINDS.items():
-        if claims := [claim for outcome in outcomes for claim in outcome.claims if claim.kind == kind]:
-            print(f"{title[0].upper()}{title[1:]}: {counts(claims)}")
-    if options.quick or sizes is not None:
-        minutes = "" if options.experiments or options.without else ", in tens of minutes"
-        print(
-            "A quick run, or a part of one, is too small to confirm or to refute: it judges nothing, and says what it points to. "
-            f"In full{minutes}: `{in_full(options)}`."
-        )
     with Progress("plotting", unit="experiments") as progress:
-        page = write_report(results, report, progress)
-    print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
+        report = write_report(results, report_at, progress)
+    print(
+        f"\n{report.screen(following(options, sizes is not None))}\nThis run took {clock(time.perf_counter() - begin)}."
+    )
     return 0
+
+
+def following(options: argparse.Namespace, partial: bool) -> str:
+    """Return what to do after a run: open the page, and run in full what was run in short."""
+    if not (options.quick or partial):
+        return "open the page in a browser"
+    minutes = "" if options.experiments or options.without else ", in tens of minutes"
+    return f"open the page in a browser; to judge the claims{minutes}: `{in_full(options)}`"
 
 
 def select(options: argparse.Namespace) -> "list[Experiment]":
@@ -145,15 +144,11 @@ def in_full(options: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def line(outcome: "Outcome", results: Path) -> str:
-    """Return what came of an experiment, and which claims do not hold, or seem not to after a quick run."""
-    from latentbandits_studies.experiments.claims import FAILS
-    from latentbandits_studies.report.verdicts import counts
+def line(outcome: "Outcome") -> str:
+    """Return what came of an experiment: how long it took, what was found from before, and its verdicts."""
+    from latentbandits_studies.experiments.registry import ids
+    from latentbandits_studies.report.verdicts import brief
 
-    cells = outcome.reused + outcome.computed
-    reused = f", {outcome.reused} of {cells} cells found in {results}" if outcome.reused else ""
-    first = f"{outcome.experiment.id}: {outcome.seconds:.1f} s{reused}. {counts(outcome.claims)}"
-    failing = [
-        f"  {claim.wording}: {claim.text}" for claim in outcome.claims if FAILS in (claim.verdict, claim.points_to)
-    ]
-    return "\n".join([first, *failing])
+    cells, width = outcome.reused + outcome.computed, max(map(len, ids()))
+    reused = f" ({outcome.reused} of {cells} cells found)" if outcome.reused else ""
+    return f"{outcome.experiment.id:{width}} {outcome.seconds:6.1f} s  {brief(outcome.claims)}{reused}"

@@ -98,6 +98,15 @@ def score(results: pd.DataFrame) -> list[Claim]:
     ]
 
 
+def finding(results: pd.DataFrame) -> str:
+    """Return how regret grows with the arms under both kinds of probing."""
+    grown = {name: growth(results, name, "regret") for name in ("adasp-ucb", "adarp-ucb")}
+    return (
+        f"From {ARMS[0]} to {ARMS[-1]} arms regret grows {grown['adasp-ucb'].ratio:.1f} times with sequential probes and "
+        f"{grown['adarp-ucb'].ratio:.1f} times with randomized ones."
+    )
+
+
 def plot_arms(results: pd.DataFrame) -> Figure:
     """Regret and probe rounds over the number of arms."""
     figure, (left, right) = panels(1, 2, (8.6, 3.4))
@@ -119,4 +128,13 @@ GROWTH = Illustration(
     "Randomized probes take one round with any number of arms; sequential ones as many rounds as arms.",
     plot_arms,
 )
-EXPERIMENT = Experiment("many-arms", SUMMARY, cases, score, place=70, figures=(GROWTH,))
+EXPERIMENT = Experiment(
+    "many-arms",
+    SUMMARY,
+    cases,
+    score,
+    title="Many arms: what a probe costs",
+    finding=finding,
+    place=70,
+    figures=(GROWTH,),
+)

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
-from latentbandits.presentation.palette import legend_below
+from latentbandits.presentation.palette import label, legend_below
 from latentbandits.simulation.results import interval
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import ABOVE, READING, Claim, Order, all_of, mean, order, per_draw
@@ -74,6 +74,15 @@ def score(results: pd.DataFrame) -> list[Claim]:
     ]
 
 
+def finding(results: pd.DataFrame) -> str:
+    """Return who plays the best arm most often in each of the four worlds."""
+    share = {row: {name: mean(results, row, name, "optimal") for name in COLUMNS} for row in ROWS}
+    best = {row: max(cells, key=lambda name: cells[name]) for row, cells in share.items()}
+    lead = [f"{label(best[row])} in {share[row][best[row]]:.1%} of the rounds ({TITLES[row]})" for row in ROWS]
+    drop = " to ".join(f"{share[row]['adasp-ucb']:.1%}" for row in ("default", "p.5"))
+    return f"The best arm is played most often by {', '.join(lead)}; under fast switching AdaSP-UCB falls from {drop}."
+
+
 def plot_frequency(results: pd.DataFrame) -> Figure:
     """Share of optimal arms over time."""
     figure, grid = panels(2, 2, (8.6, 6.4), sharex=True, sharey=True)
@@ -97,4 +106,13 @@ FREQUENCY = Illustration(
     "Share of optimal arms over time, smoothed over five stretches of 200 rounds; bands are 95 % over matrices.",
     plot_frequency,
 )
-EXPERIMENT = Experiment("optimal-arm-frequency", SUMMARY, cases, score, place=30, figures=(FREQUENCY,))
+EXPERIMENT = Experiment(
+    "optimal-arm-frequency",
+    SUMMARY,
+    cases,
+    score,
+    title="How often the best arm is played",
+    finding=finding,
+    place=30,
+    figures=(FREQUENCY,),
+)

@@ -103,7 +103,7 @@ def heat_map(
 
 def titled(title: str, words: str, table: pd.DataFrame) -> str:
     """Return a table of the page with its title and what it shows; its first column names the rows."""
-    return tag("h3", title) + tag("p", words) + html_frame(table.set_index(table.columns[0]))
+    return tag("h4", title) + tag("p", words) + html_frame(table.set_index(table.columns[0]), caption=title)
 
 
 def spans(table: pd.DataFrame, name: str, form: str, low: str = "low", high: str = "high") -> list[str]:

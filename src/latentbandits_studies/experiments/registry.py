@@ -25,7 +25,8 @@ class Experiment(NamedTuple):
     summary : one line about it
     cases : given whether it is to be quick, the simulations
     score : given the rows of all runs, the claims and their verdicts
-    title : its heading on the page, if not the id
+    title : its heading on the page, in plain words
+    finding : given the rows, the one sentence above its figures: what came out
     table : given the rows, a readable table, written as `<id>.csv`
     ours : whether it is ours and not the paper's
     place : its place on the page: lower ones come first
@@ -39,6 +40,7 @@ class Experiment(NamedTuple):
     cases: Callable[[bool], list[Case]]
     score: Callable[["pd.DataFrame"], list[Claim]]
     title: str = ""
+    finding: Callable[["pd.DataFrame"], str] | None = None
     table: Callable[["pd.DataFrame"], "pd.DataFrame"] | None = None
     ours: bool = False
     place: int = 0

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from itertools import pairwise, product
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -259,6 +260,20 @@ def _stale(results: pd.DataFrame) -> Claim:
     )
 
 
+def finding(results: pd.DataFrame) -> str:
+    """Return how much each threshold matters: regret at its worst value over that at its best, a geometric mean over the eight pairs."""
+    span = {}
+    for setting, values in SWEEPS.items():
+        means = [[mean(results, row, _label(name, setting, value)) for value in values] for row, name in PAIRS]
+        span[setting] = float(np.exp(np.mean([np.log(max(cells) / min(cells)) for cells in means])))
+    ranked = sorted(span, key=lambda setting: -span[setting])
+    listed = [f"{SYMBOLS[setting].split(' (')[0]} {span[setting]:.2f}" for setting in ranked]
+    return (
+        f"The {SYMBOLS[ranked[0]].split(' (')[0]} matters most: the worst value of each threshold has so many times the regret of its best "
+        f"(mean of eight pairs): {', '.join(listed)}."
+    )
+
+
 def plot_thresholds(results: pd.DataFrame) -> Figure:
     """Regret over the four thresholds."""
     colors = dict(zip(ROWS, (BLUE, RED, GREEN, ORANGE), strict=True))
@@ -286,4 +301,13 @@ THRESHOLDS = Illustration(
     "Regret over each threshold, the others as stated (grey bar). Dotted: the Bayes limit of the same world.",
     plot_thresholds,
 )
-EXPERIMENT = Experiment("sensitivity", SUMMARY, cases, score, place=40, figures=(THRESHOLDS,))
+EXPERIMENT = Experiment(
+    "sensitivity",
+    SUMMARY,
+    cases,
+    score,
+    title="Sensitivity to the thresholds of the gates",
+    finding=finding,
+    place=40,
+    figures=(THRESHOLDS,),
+)

@@ -95,6 +95,15 @@ def score(results: pd.DataFrame) -> list[Claim]:
     ]
 
 
+def finding(results: pd.DataFrame) -> str:
+    """Return the best intervals of both policies in the three cases."""
+    spans = [
+        f"{case}: " + ", ".join(f"{label(name)} {_span(best_intervals(results, case, name))}" for name in POLICIES)
+        for case in (EARLY, LATE, VOLATILE)
+    ]
+    return f"The best number of rounds between probes, and those tied with it: {'; '.join(spans)}."
+
+
 def plot_intervals(results: pd.DataFrame) -> Figure:
     """Regret of fixed schedules over the interval between probes."""
     figure, grid = panels(1, 3, (9.4, 3.2))
@@ -116,4 +125,13 @@ SCHEDULES = Illustration(
     "Fixed schedules: regret over the interval between probes. Bars: 95 % intervals over matrices.",
     plot_intervals,
 )
-EXPERIMENT = Experiment("timing", SUMMARY, cases, score, place=100, figures=(SCHEDULES,))
+EXPERIMENT = Experiment(
+    "timing",
+    SUMMARY,
+    cases,
+    score,
+    title="When to probe: fixed schedules",
+    finding=finding,
+    place=100,
+    figures=(SCHEDULES,),
+)

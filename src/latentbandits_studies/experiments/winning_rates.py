@@ -94,6 +94,19 @@ def score(results: pd.DataFrame) -> list[Claim]:
     return claims
 
 
+def finding(results: pd.DataFrame) -> str:
+    """Return who wins most duels, and where."""
+    table = rates(results).pivot(index="row", columns="policy", values="rate")
+    alone = [name for name in COLUMNS if name not in TWO_GROUP]
+    first, single = (table[list(names)].idxmax(axis=1).value_counts() for names in (COLUMNS, alone))
+    return (
+        f"{label(first.index[0])} wins most duels in {first.iloc[0]} of {len(table)} environments "
+        f"({table.loc['default', first.index[0]]:.0%} of them in the default one); of the policies with one group it is "
+        + ", ".join(f"{label(name)} in {count}" for name, count in single.items())
+        + "."
+    )
+
+
 def plot_sweeps(results: pd.DataFrame) -> Figure:
     """Winning rates along the four sweeps."""
     table = rates(results).set_index(["row", "policy"])[["rate", "low", "high"]]
@@ -144,4 +157,13 @@ FIGURES = (
     ),
 )
 
-EXPERIMENT = Experiment("winning-rates", SUMMARY, cases, score, place=20, figures=FIGURES)
+EXPERIMENT = Experiment(
+    "winning-rates",
+    SUMMARY,
+    cases,
+    score,
+    title="Winning rates: who beats whom",
+    finding=finding,
+    place=20,
+    figures=FIGURES,
+)

@@ -1,7 +1,12 @@
-"""The report: one page that reads offline, on a phone and in print; it walks the registry of experiments."""
+"""The report: one page that reads offline, on a phone and in print; it walks the registry of experiments.
 
-from collections.abc import Callable, Container, Mapping
+It tells a story: what the paper asks and finds, its main table beside ours, its figures in their order, what goes beyond it, then all
+verdicts, the choices, and what was run.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -12,16 +17,48 @@ from latentbandits.presentation.numbers import millions
 from latentbandits.presentation.palette import plotting, saved
 from latentbandits.settings import InvalidValueError
 from latentbandits_studies.experiments.case import resize
-from latentbandits_studies.experiments.claims import TARGET, Claim, temper
+from latentbandits_studies.experiments.claims import Claim, temper
 from latentbandits_studies.experiments.registry import Experiment, experiment, ids
 from latentbandits_studies.experiments.store import Description, Store, digest_cases
-from latentbandits_studies.report import verdicts
+from latentbandits_studies.report import closing, verdicts
 
 TITLE = "Adaptive exploration for latent-state bandits, reproduced"
+MAIN, WHY = "table2", "scale"  # the main table, and why ours is doubled beside it, which is said first
+# Chapters: the id of each, its title, and the lowest place of an experiment in it
+CHAPTERS: tuple[tuple[str, str, int], ...] = (
+    ("main", "The main table", 0),
+    ("figures", "The paper's figures", 20),
+    ("text", "The paper's examples and theory", 70),
+    ("beyond", "Beyond the paper", 125),
+)
+LAST: Mapping[str, str] = {"verdicts": "Verdicts", "choices": "Choices", "runs": "What was run"}
+# What the paper asks, does and finds, in our words
+STORY = (
+    "Which arm should one play when the best one depends on a hidden state that changes by itself, and when all that tells of it are "
+    "one's own arms and rewards? ",
+    "The paper gives a linear bandit two summaries of the past, the last arm with its reward and a fingerprint, one reward of every "
+    "arm, which probes take on a schedule or when one of three gates opens. ",
+    "It finds less regret than standard, adversarial and forgetting policies have, where the summaries tell the states apart and are "
+    "fresh; it names high noise, similar states and changes within a probe as what breaks them.",
+)
+
+DOUBLED = "The printed cells are twice the regret per group, so ours are doubled beside them. "
 
 
-def write_report(results: str | Path, folder: Path, progress: Callable[[int, int], None] | None = None) -> Path:
-    """Plot every experiment whose rows are there, and return the page's path.
+class Report(NamedTuple):
+    """A page that was written: its path, the claims that were judged, and what the rows of the main table say on the closing screen."""
+
+    page: Path
+    judged: dict[str, list[Claim]]
+    main: list[str]
+
+    def screen(self, following: str) -> str:
+        """Return the closing screen of a run; `following` is what to do next."""
+        return closing.screen(self.main, self.judged, self.page, following)
+
+
+def write_report(results: str | Path, folder: Path, progress: Callable[[int, int], None] | None = None) -> Report:
+    """Plot every experiment whose rows are there, write the page, and return what it says in short.
 
     Parameters
     ----------
@@ -41,32 +78,40 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
         (folder / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InvalidValueError("report", "out", str(folder), "a folder that can be written to") from problem
-    sections, judged, quick, described = [], {}, {}, store.descriptions()
+    report, quick, described = Report(folder / "index.html", {}, []), {}, store.descriptions()
+    sections, findings = dict[str, str](), dict[str, str]()
     for done, name in enumerate(names):
         if progress is not None:
             progress(done, len(names))
-        rows = store.load(name)
+        rows, one = store.load(name), experiment(name)
         try:
-            quick[name] = bool(rows["quick"].any())
-            about = described.get(name)
-            claims = temper(
-                experiment(name).score(rows), quick[name] or (about is not None and about["sizes"] is not None)
-            )
-            sections.append(section(experiment(name), rows, folder, claims) + _warn_stale(about, name, quick[name]))
-            judged[name] = claims
+            hasty, about = bool(rows["quick"].any()), described.get(name)
+            claims = temper(one.score(rows), hasty or (about is not None and about["sizes"] is not None))
+            findings[name] = one.finding(rows) if one.finding is not None else verdicts.counts(claims)
+            sections[name] = section(one, rows, folder, claims, findings[name]) + _warn_stale(about, name, hasty)
+            if name == MAIN:
+                report.main.extend(closing.main_table(rows))
+            report.judged[name], quick[name] = claims, hasty
         except (LookupError, ValueError):  # a case, policy or column that this version does not have
-            quick.pop(name, None)
-            sections.append(tag("h2", name, id=name) + _other(name))
+            sections[name] = _heading(one) + _other(name)
     if progress is not None:
         progress(len(names), len(names))
-    parts = [head(described, quick), verdicts.tables(judged), verdicts.sentences(judged), *sections, verdicts.choices()]
+    parts = [
+        head(quick),
+        *chapters(sections, findings),
+        verdicts.tables(report.judged),
+        verdicts.choices(),
+        runs(described, quick),
+    ]
+    contents = {id: title for id, title, _ in CHAPTERS} | LAST  # noqa: A001
+    content = html.page("Latent-state bandits, reproduced", *parts, contents=contents, script=verdicts.SCRIPT)
     try:
-        write_whole(folder / "index.html", html.page("Latent-state bandits, reproduced", *parts).encode())
-        write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
-        write_whole(folder / "claims.md", verdicts.markdown(judged).encode())
+        write_whole(report.page, content.encode())
+        write_whole(folder / "claims.csv", verdicts.frame(report.judged).to_csv(index=False).encode())
+        write_whole(folder / "claims.md", verdicts.markdown(report.judged).encode())
     except OSError as problem:
         raise InvalidValueError("report", "out", str(folder), "a folder that can be written to") from problem
-    return folder / "index.html"
+    return report
 
 
 def _other(name: str) -> str:
@@ -83,14 +128,16 @@ def _warn_stale(about: Description | None, name: str, quick: bool) -> str:
     return "" if about["code"] == digest_cases(cases) else _other(name)
 
 
-def section(experiment: Experiment, results: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
-    """Return one experiment: its line, where its claims are judged, its figures and tables."""
-    links = ", ".join(tag("a", claim.id.split("/")[1], href=f"#{claim.id}") for claim in judged)
-    kind = "Targets" if all(claim.kind == TARGET for claim in judged) else "Claims"
+def _heading(experiment: Experiment) -> str:
+    return tag("h3", experiment.title or experiment.id, id=experiment.id)
+
+
+def section(experiment: Experiment, results: pd.DataFrame, folder: Path, judged: Sequence[Claim], finding: str) -> str:
+    """Return one experiment: what came out, its figures and tables, and where its claims are judged."""
     parts = [
-        tag("h2", experiment.title or experiment.id, id=experiment.id),
-        tag("p", f"{experiment.summary}."),
-        tag("p", f"{kind}: ", Html(links), ".", classes="note"),
+        _heading(experiment),
+        tag("p", finding, classes="finding"),
+        tag("p", f"{experiment.summary[0].upper()}{experiment.summary[1:]}.", classes="note"),
         experiment.introduction,
     ]
     for name, caption, plot in experiment.figures:
@@ -100,17 +147,54 @@ def section(experiment: Experiment, results: pd.DataFrame, folder: Path, judged:
         parts.append(html.figure(content, caption))
     if experiment.tables is not None:
         parts.append(experiment.tables(results))
+    links = [tag("a", claim.id.split("/")[1].replace("-", " "), href=f"#{claim.id}") for claim in judged]
+    if links:
+        parts.append(tag("p", "Judged: ", Html(", ".join(links)), ".", classes="note"))
     return "\n".join(filter(None, parts))
 
 
-def head(described: Mapping[str, Description], quick: dict[str, bool]) -> str:
+def chapters(sections: Mapping[str, str], findings: Mapping[str, str]) -> list[str]:
+    """Return the chapters with their experiments; the first begins with why cells are compared with twice our regret."""
+    parts = []
+    for place, (id, title, begin) in enumerate(CHAPTERS):  # noqa: A001
+        end = CHAPTERS[place + 1][2] if place + 1 < len(CHAPTERS) else float("inf")
+        chosen = [name for name in sections if begin <= experiment(name).place < end]
+        told = [sections[name] for name in chosen]
+        if MAIN in chosen and WHY in findings:
+            told.insert(0, tag("p", DOUBLED, findings[WHY]))
+        empty = tag("p", "Nothing of this chapter was run.", classes="note")
+        parts.append(tag("section", tag("h2", title, id=id), Html("\n".join(told) or empty)))
+    return parts
+
+
+def head(quick: Mapping[str, bool]) -> str:
+    """Return the beginning: the paper in three sentences, and what is missing on this page, if anything."""
+    source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
+    return "".join(
+        [
+            tag("h1", TITLE),
+            tag(
+                "p",
+                "Jin, Hung, Krishnamurthy, Shi & Zhang, KDD 2026, ",
+                source,
+                ", beside our own runs.",
+                classes="note",
+            ),
+            tag("p", *STORY),
+            _warning([name for name, hasty in quick.items() if hasty]),
+            _left_out(quick),
+        ]
+    )
+
+
+def runs(described: Mapping[str, Description], quick: Mapping[str, bool]) -> str:
     """Return what was run, on what, and how long it took; `quick` says of each experiment on the page whether it was a quick run."""
     lines = []
     for name, hasty in quick.items():
         run = described.get(name)
         lines.append(
             [
-                Html(tag("a", name, href=f"#{name}") + tag("small", experiment(name).summary)),
+                Html(tag("a", experiment(name).title or name, href=f"#{name}") + tag("small", name)),
                 "quick" if hasty else "full",
                 millions(run["rounds"]) if run else "?",
                 f"{run['seconds']:.1f}" if run else "?",
@@ -123,26 +207,17 @@ def head(described: Mapping[str, Description], quick: dict[str, bool]) -> str:
         if last is not None
         else "The file that describes these runs is missing: when and where they were computed is not known."
     )
-    source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
-    return "".join(
-        [
-            tag("h1", TITLE),
-            tag(
-                "p",
-                "Jin, Hung, Krishnamurthy, Shi & Zhang, KDD 2026, ",
-                source,
-                ": every table, figure and claim beside ours. Regret is per group, against an oracle that sees the hidden state; the ",
-                tag("em", "Bayes limit"),
-                " is a filter that is given the means, the chain and the noise but not the state, and that plans; the ",
-                tag("em", "greedy filter"),
-                " is given the same and never tests.",
-            ),
-            _warning([name for name, hasty in quick.items() if hasty]),
-            _left_out(quick),
-            tag("p", where),
-            html.table(["experiment", "size", "million rounds", "seconds"], lines),
-        ]
+    words = tag(
+        "p",
+        "Regret is per group, against an oracle that sees the hidden state. The ",
+        tag("em", "Bayes limit"),
+        " is a filter that is given the means, the chain and the noise but not the state, and that plans; the ",
+        tag("em", "greedy filter"),
+        " is given the same and never tests.",
     )
+    heads = ["experiment", "size", "million rounds", "seconds"]
+    table = html.table(heads, lines, caption="Experiments on this page: their size and their time")
+    return tag("h2", LAST["runs"], id="runs") + words + tag("p", where) + table
 
 
 def _warning(hasty: list[str]) -> str:

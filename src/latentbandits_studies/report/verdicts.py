@@ -23,7 +23,8 @@ from latentbandits_studies.experiments.paper.sentences import SENTENCES
 Judged = Mapping[str, Sequence[Claim]]  # experiment -> its claims
 ONE: Mapping[str, str] = {TIED: "is tied"}  # else as the verdict itself
 MANY: Mapping[str, str] = {HOLDS: "hold", FAILS: "do not hold", TIED: "are tied", OPEN: "cannot be judged"}
-MARKS: Mapping[str, str] = {HOLDS: "holds", FAILS: "not", TIED: "tied"}
+MARKS: Mapping[str, str] = {HOLDS: "holds", FAILS: "not", TIED: "tied", OPEN: "open"}
+SENTENCE = "sentence"  # beside the kinds of claims: the paper sentence by sentence
 WORDS: Mapping[str, str] = {
     PAPER: Html(
         "What the paper says in words or prints as a number. Orders are judged by paired 95 % intervals over reward matrices; comparisons "
@@ -60,23 +61,95 @@ def counts(claims: Sequence[Claim]) -> str:
     return counted + (f" A quick run judges nothing; it points to: {_listed(hints)}." if hints else "")
 
 
+def brief(claims: Sequence[Claim]) -> str:
+    """Return the same in a few words, for a line of a terminal.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.claims import Claim, temper
+    >>> from latentbandits_studies.report.verdicts import brief
+    >>> claims = [Claim("a/b", "", "", "", "holds"), Claim("a/c", "", "", "", "tied")]
+    >>> brief(claims), brief(temper(claims, True)), brief([])
+    ('1 holds, 1 is tied', 'too small to judge, points to: 1 holds, 1 is tied', 'no claims')
+    """
+    if not claims:
+        return "no claims"
+    hints = [claim.points_to or claim.verdict for claim in claims]
+    return ("too small to judge, points to: " if any(claim.points_to for claim in claims) else "") + _listed(hints)
+
+
 def _listed(words: Sequence[str]) -> str:
     counted = {word: words.count(word) for word in VERDICTS if word in words}
     return ", ".join(f"{count} {ONE.get(word, word) if count == 1 else MANY[word]}" for word, count in counted.items())
 
 
+# Rows are hidden that have another verdict, and parts of another kind or with no row left; a link to a hidden row shows all again
+SCRIPT = """
+const filter = document.getElementById("filter");
+const choose = () => {
+  let shown = 0;
+  for (const part of document.querySelectorAll("[data-kind]")) {
+    const chosen = [filter.kind.value, ""].includes(filter.kind.value ? part.dataset.kind : "");
+    let left = 0;
+    for (const row of part.querySelectorAll("tbody tr")) {
+      row.hidden = filter.verdict.value !== "" && !row.classList.contains(filter.verdict.value);
+      left += !row.hidden;
+    }
+    part.hidden = !chosen || left === 0;
+    shown += part.hidden ? 0 : left;
+  }
+  filter.querySelector("output").textContent = `${shown} rows`;
+};
+const jump = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target && target.closest("[hidden]")) { filter.reset(); choose(); target.scrollIntoView(); }
+};
+if (filter) {
+  filter.hidden = false;
+  filter.addEventListener("input", choose);
+  window.addEventListener("hashchange", jump);
+  choose();
+}
+"""
+
+
 def tables(judged: Judged) -> str:
-    """Return one table per kind of claim, the paper's first."""
-    parts = []
+    """Return all verdicts: the paper sentence by sentence, then a table per kind of claim, the paper's first; with a filter."""
+    parts = [tag("h2", "Verdicts", id="verdicts"), _filter(judged), sentences(judged)]
     for kind, title in KINDS.items():
         chosen = of_kind(judged, kind)
         if chosen:
-            parts += [
-                tag("h2", f"{title[0].upper()}{title[1:]}", id=kind),
-                tag("p", WORDS[kind], " ", counts([claim for _, claim in chosen])),
-                _table(chosen, _beside(kind)),
-            ]
+            words = tag("p", WORDS[kind], " ", counts([claim for _, claim in chosen]))
+            heading = tag("h3", f"{title[0].upper()}{title[1:]}", id=kind)
+            parts.append(tag("section", heading, words, _table(chosen, _beside(kind), title), **{"data-kind": kind}))
     return "".join(parts)
+
+
+def _filter(judged: Judged) -> str:
+    """Return the choice of kind and verdict; it is hidden where no script runs."""
+    claims = [claim for given in judged.values() for claim in given]
+    found = [slug(claim) for claim in claims]
+    kinds = {"": "all", SENTENCE: "the paper, sentence by sentence"} | dict(KINDS)
+    words = {"": "all"} | {
+        mark: f"{word} ({found.count(mark)} claims)" for word, mark in MARKS.items() if mark in found
+    }
+    boxes = [
+        tag(
+            "label",
+            f"{name} ",
+            tag("select", *(tag("option", text, value=value or " ") for value, text in given.items()), name=name),
+        )
+        for name, given in (("kind", kinds), ("verdict", words))
+    ]
+    box = tag(
+        "form", *boxes, tag("output", ""), id="filter", hidden="hidden", **{"aria-label": "Which verdicts are shown"}
+    )
+    return Html(box.replace('value=" "', 'value=""'))
+
+
+def slug(claim: Claim) -> str:
+    """Return the class of a claim's verdict; after a quick run, of the one that it points to."""
+    return MARKS[claim.points_to or claim.verdict]
 
 
 def _beside(kind: str) -> str:
@@ -84,7 +157,7 @@ def _beside(kind: str) -> str:
     return "target" if kind == TARGET else "paper"
 
 
-def _table(claims: Sequence[tuple[str, Claim]], beside: str) -> str:
+def _table(claims: Sequence[tuple[str, Claim]], beside: str, title: str) -> str:
     lines = []
     for name, claim in claims:
         why = tag("small", claim.why) if claim.why else ""
@@ -92,15 +165,17 @@ def _table(claims: Sequence[tuple[str, Claim]], beside: str) -> str:
         lines.append(
             Row(
                 [
-                    Cell(Html(claim.verdict + _hint(claim)), MARKS.get(claim.verdict, "")),
+                    Cell(Html(claim.verdict + _hint(claim)), "verdict"),
                     Html(escape(claim.text) + why + link),
                     claim.published,
                     claim.measured,
                 ],
-                id=claim.id,
+                slug(claim),
+                claim.id,
             )
         )
-    return table(["verdict", "claim", beside, "here"], lines, text=range(4), classes=f"claims {beside}")
+    heads = ["verdict", "claim", beside, "here"]
+    return table(heads, lines, text=range(4), classes=f"claims {beside}", caption=f"Verdicts on {title}", header=1)
 
 
 def _kind(claim: Claim) -> str:
@@ -115,30 +190,35 @@ def _hint(claim: Claim) -> str:
 def sentences(judged: Judged) -> str:
     """Return the paper sentence by sentence, with the claims that judge each and their verdicts."""
     by_id = {claim.id: claim for claims in judged.values() for claim in claims}
-    lines = [
-        [sentence.place, sentence.text, Html("".join(_link(name, by_id.get(name)) for name in sentence.claims))]
-        for sentence in SENTENCES
-    ]
-    return (
-        tag("h2", "The paper, sentence by sentence", id="sentences")
-        + tag("p", "Everything that it says and that can be measured, in our words.")
-        + table(["where", "what it says", "judged by"], lines, text=range(3), classes="claims sentences")
+    lines = []
+    for sentence in SENTENCES:
+        links = Html("".join(_link(name, by_id.get(name)) for name in sentence.claims))
+        found = dict.fromkeys(slug(by_id[name]) for name in sentence.claims if name in by_id)
+        lines.append(Row([sentence.place, sentence.text, links], " ".join(found)))
+    heads, caption = ["where", "what it says", "judged by"], "What the paper says, and the claims that judge it"
+    return tag(
+        "section",
+        tag("h3", "The paper, sentence by sentence", id="sentences"),
+        tag("p", "Everything that it says and that can be measured, in our words."),
+        table(heads, lines, text=range(3), classes="claims sentences", caption=caption, header=1),
+        **{"data-kind": SENTENCE},
     )
 
 
 def _link(name: str, claim: Claim | None) -> str:
     if claim is None:
         return tag("div", f"{name}: not run")
-    verdict = tag("span", claim.verdict, classes=MARKS.get(claim.verdict, ""))
+    verdict = tag("span", claim.verdict, classes=f"verdict {slug(claim)}")
     return tag("div", tag("a", name, href=f"#{name}"), f"{_kind(claim)}: ", verdict, Html(_hint(claim)))
 
 
 def choices() -> str:
     """Return every setting that had to be chosen, and how."""
+    caption = "Settings that the paper leaves open"
     return (
         tag("h2", "Choices that the paper leaves open", id="choices")
         + tag("p", "The paper has no public code and does not state these.")
-        + table(["what", "chosen", "why"], CHOICES, text=range(3), classes="claims choices")
+        + table(["what", "chosen", "why"], CHOICES, text=range(3), classes="claims choices", caption=caption)
     )
 
 

@@ -176,6 +176,13 @@ def ablation(results: pd.DataFrame) -> Figure:
     return figure
 
 
+def finding(results: pd.DataFrame) -> str:
+    """Return how StateLibrary stands beside the paper's best in the main table, and where it loses to somebody."""
+    lost = claims.lost(results)
+    sure = ", ".join(dict.fromkeys(settings.title(case) for case in lost.loc[lost["sure"], "case"])) or "none"
+    return f"{claims.standing(results).text} Worlds here in which another policy is ahead beyond doubt: {sure}."
+
+
 FIGURES = (
     Illustration(
         "state-library",
@@ -203,7 +210,8 @@ EXPERIMENT = Experiment(
     "a policy without knowledge of the world: multiples of the Bayes limit, other worlds, more arms, ablations, where it loses",
     settings.cases,
     claims.score,
-    title="state-library: a policy that the paper does not have",
+    title="StateLibrary: a policy that the paper does not have",
+    finding=finding,
     table=claims.summary,
     ours=True,
     place=140,

@@ -1,14 +1,15 @@
 """StateLibrary beside its rivals: multiples of the limit, differences, parts, losses, and the targets that are judged by them."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.groups import LIBRARY, LIMIT, ORACLES, PEERS, TWO_GROUP
+from latentbandits.policies.groups import LIBRARY, LIMIT, ORACLES, PEERS, SINGLE_GROUP, TWO_GROUP
 from latentbandits.presentation.numbers import figure
 from latentbandits.simulation.results import interval, ratio
-from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED, Claim, compared, near
+from latentbandits_studies.experiments.claims import BELOW, FAILS, HOLDS, TARGET, TIED, Claim, compared, near
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, LIBRARY_TWO, rows
 from latentbandits_studies.experiments.state_library.settings import (
@@ -75,6 +76,66 @@ def differences(results: pd.DataFrame) -> pd.DataFrame:
                 mean, low, high = interval((tables[row][ours] - tables[row][name]).to_numpy())
                 lines.append({"row": row, "ours": ours, "policy": name, "difference": mean, "low": low, "high": high})
     return pd.DataFrame(lines)
+
+
+class Standing(NamedTuple):
+    """Where StateLibrary stands with one group in the main table, and the paper's best policy with one group, picked row by row.
+
+    Attributes
+    ----------
+    ahead, sure : rows in which it has less regret than the paper's best, and those in which that is beyond doubt
+    to_paper : its regret over that of the paper's best
+    to_limit, paper_to_limit : regret over that of the limit, its own and that of the paper's best, per row
+    """
+
+    ahead: int
+    sure: int
+    to_paper: pd.Series
+    to_limit: pd.Series
+    paper_to_limit: pd.Series
+
+    @property
+    def text(self) -> str:
+        """How it stands beside the paper's best."""
+        return (
+            f"StateLibrary has less regret than the paper's best policy with one group in {self.ahead} of {len(self.to_paper)} environments "
+            f"(beyond doubt in {self.sure}), {typical(self.to_paper):.2f} times as much on average."
+        )
+
+    @property
+    def limit_text(self) -> str:
+        """How it stands beside the limit."""
+        near, far = self.to_limit.idxmin(), self.to_limit.idxmax()
+        return (
+            f"It has {typical(self.to_limit):.2f} times the regret of the limit, which is given the truth: "
+            f"{self.to_limit[near]:.2f} at {title(str(near))}, {self.to_limit[far]:.2f} at {title(str(far))}."
+        )
+
+    @property
+    def paper_text(self) -> str:
+        """How the paper's best stands beside the limit."""
+        return (
+            f"The paper's best policy with one group has {typical(self.paper_to_limit):.2f} times the regret of the limit on average, "
+            f"{self.paper_to_limit.min():.2f} to {self.paper_to_limit.max():.2f} times by environment."
+        )
+
+
+def typical(ratios: pd.Series) -> float:
+    """Return the geometric mean of ratios."""
+    return float(np.exp(np.log(ratios).mean()))
+
+
+@once
+def standing(results: pd.DataFrame) -> Standing:
+    """Return where StateLibrary stands in the main table."""
+    tables, words, ratios = per_matrix(results), [], {}
+    for row in rows():
+        mine, limit = (tables[row][name].to_numpy() for name in (LIBRARY, LIMIT))
+        theirs = tables[row][best(tables[row], SINGLE_GROUP)].to_numpy()
+        words.append(compared(mine, theirs, len(rows())).word)
+        ratios[row] = [mine.mean() / theirs.mean(), mine.mean() / limit.mean(), theirs.mean() / limit.mean()]
+    lines = pd.DataFrame(ratios).T
+    return Standing(int((lines[0] < 1).sum()), words.count(BELOW), lines[0], lines[1], lines[2])
 
 
 @once

@@ -1,0 +1,66 @@
+"""The last screen of a run, for somebody who sees the paper for the first time: its numbers are those of the page."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from latentbandits.presentation.palette import label
+from latentbandits_studies.experiments.claims import KINDS
+from latentbandits_studies.experiments.state_library import claims as library
+from latentbandits_studies.experiments.table2.agreement import agreement
+from latentbandits_studies.report.verdicts import Judged, brief, of_kind
+
+WIDTH, INDENT = 100, 17
+
+
+def main_table(results: pd.DataFrame) -> list[str]:
+    """Return what the rows of the main table say: cells, winners, the order of the policies, and where StateLibrary stands."""
+    found, own = agreement(results), library.standing(results)
+    lines = _item("main table", [found.text, "Print is twice the regret per group; the page says why."])
+    lines.append("Policies from least to most regret (geometric mean of 14 environments)")
+    for group, (theirs, ours) in found.orders.items():
+        named = [", ".join(map(label, names)) for names in (theirs, ours)]
+        lines += _item(group, [f"paper: {named[0]}", f"ours:  {'the same' if theirs == ours else named[1]}"])
+    return [*lines, *_item("not in the paper", [own.text, own.limit_text, own.paper_text])]
+
+
+def verdicts(judged: Judged) -> list[str]:
+    """Return how many claims of each kind have which verdict."""
+    counted = {title: [claim for _, claim in of_kind(judged, kind)] for kind, title in KINDS.items()}
+    return _table({title: brief(claims) for title, claims in counted.items() if claims})
+
+
+def screen(main: Sequence[str], judged: Judged, page: Path, following: str) -> str:
+    """Return the screen: at most 25 lines.
+
+    Parameters
+    ----------
+    main : sequence of str
+        What `main_table` returns, nothing if it was not run.
+    judged : mapping
+        The claims of every experiment on the page.
+    page : path
+        Where the page is.
+    following : str
+        What to do next.
+    """
+    return "\n".join([*main, *verdicts(judged), *_item("page", [str(page)]), *_item("next", [following])])
+
+
+def _item(name: str, sentences: Iterable[str]) -> list[str]:
+    """Return sentences beside a name, each on a line of its own."""
+    lines = [
+        line
+        for sentence in sentences
+        for line in textwrap.wrap(
+            sentence, WIDTH - INDENT, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    ]
+    return [f"{name if not place else '':{INDENT}}{line}" for place, line in enumerate(lines)]
+
+
+def _table(cells: Mapping[str, str]) -> list[str]:
+    width = max(map(len, cells), default=0)
+    return [f"{name[0].upper()}{name[1:]}:{' ' * (width - len(name))} {text}" for name, text in cells.items()]
