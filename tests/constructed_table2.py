@@ -4,7 +4,8 @@ from typing import Any
 
 from latentbandits.policies.groups import BASELINES, LIMIT
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TIED
-from latentbandits_studies.experiments.paper.worlds import COLUMNS, published, rows
+from latentbandits_studies.experiments.paper.worlds import ADDED, COLUMNS, published, rows
+from latentbandits_studies.experiments.scale import LOUD, POLICIES, ROWS, WIDE
 from latentbandits_studies.experiments.table2 import settings as table2
 from tests.constructed import Change, Key
 
@@ -111,4 +112,23 @@ TABLE2: list[tuple[str, str, Change]] = [
     ("cells", FAILS, one("S2", "ts", 2)),
     ("ranks", HOLDS, Change()),
     ("ranks", FAILS, Change({(row, name): 1 / PRINTED[row, name] for row in ("S2", "S20", "S50") for name in COLUMNS})),
+]
+
+# Both explanations of the table's scale give what is printed, but for means on [0, 2] at high noise
+EXPLAINED: dict[Key, float] = {(row, name): PRINTED[row, name] for row in ROWS for name in POLICIES}
+EXPLAINED |= {(row + WIDE, name): 2 * PRINTED[row, name] for row in ROWS for name in POLICIES}
+EXPLAINED |= {(LOUD + WIDE, name): 1.6 * PRINTED[LOUD, name] for name in POLICIES}
+_right = {(LOUD + WIDE, name): 2 * PRINTED[LOUD, name] for name in POLICIES}
+SCALE: list[tuple[str, str, Change]] = [
+    ("doubled", HOLDS, Change()),
+    ("doubled", OPEN, Change(_right)),  # both agree
+    ("doubled", FAILS, Change({**_right, (LOUD, "d-ucb"): 0.7 * PRINTED[LOUD, "d-ucb"]})),
+]
+# The main table with a limit below all
+LIMITED: dict[Key, float] = {**PRINTED, **{(row, LIMIT): 5.0 for row in rows()}}
+LIMITED |= {(row + table2.APART, name): 6.0 for row in rows() for name in ADDED}
+LIMITS: list[tuple[str, str, Change]] = [
+    ("below-all", HOLDS, Change()),
+    ("below-all", FAILS, Change({("default" + table2.APART, "cp-ts"): 4.0})),
+    ("below-all", TIED, Change({("default" + table2.APART, "cp-ts"): 5.0})),
 ]

@@ -29,7 +29,7 @@ from latentbandits_studies.experiments.registry import experiment, experiments, 
 from latentbandits_studies.experiments.table2 import claims as table2_claims
 from tests.constructed import DRAWS, Change, Key, runs, verdicts
 from tests.constructed_probing import ABLATED, ABLATION, EVEN, RESIDUALS, SENSITIVITY, TIMING, opening, schedule
-from tests.constructed_table2 import PRINTED, TABLE2
+from tests.constructed_table2 import EXPLAINED, LIMITED, LIMITS, PRINTED, SCALE, TABLE2
 from tests.constructed_worlds import (
     EXAMPLE,
     EXAMPLE_BASE,
@@ -47,6 +47,8 @@ from tests.constructed_worlds import (
 # Experiment -> a table, and changes of it with the verdict that a claim then has
 SCORES: dict[str, tuple[Mapping[Key, float], list[tuple[str, str, Change]]]] = {
     "table2": (PRINTED, TABLE2),
+    "scale": (EXPLAINED, SCALE),
+    "limit": (LIMITED, LIMITS),
     "winning-rates": (WON, WINNING),
     "optimal-arm-frequency": (FREQUENT, OPTIMAL),
     "sensitivity": (EVEN, SENSITIVITY),

@@ -70,5 +70,5 @@ def test_progress_shows_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     progress(50, 100)
     progress(100, 100)
     said = capsys.readouterr().err
-    assert "working;   50%" in said
+    assert "working;  [############............]  50%" in said
     assert said.endswith("\r\x1b[K")

@@ -65,7 +65,7 @@ def test_a_notebook_shows_headline_table_and_figure() -> None:
     comparison = lb.compare(SMALL, ["ucb1", "sw-ucb:window=60"])
     shown = comparison._repr_html_()
     assert comparison.headline in shown
-    assert all(f"<th>{name}</th>" in shown for name in comparison.table.index)
+    assert all(f'<th scope="row">{name}</th>' in shown for name in comparison.table.index)
     regret = float(comparison.table.loc["ucb1", "regret"])
     assert f"<td>{regret:.2f}</td>" in shown
     svg = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', shown)

@@ -118,7 +118,7 @@ def test_progress_in_a_notebook_is_one_line(clock: Callable[[float], None], caps
     assert "\n" not in said.out
     assert "\x1b" not in said.out
     lines = said.out.split("\r")
-    assert any(line.startswith("comparing   50%    0.1 M rounds/s    30 s left") for line in lines)
+    assert any(line.startswith("comparing  [############............]  50%  0:30, 0:30 left") for line in lines)
     assert (lines[-1], lines[-2].strip()) == ("", "")  # wiped
     assert len(lines[-2]) >= len(lines[-3].rstrip())
 

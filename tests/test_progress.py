@@ -1,12 +1,15 @@
-"""Long work says how far it is: on a terminal in one line, elsewhere in a new line at least every thirty seconds."""
+"""Long work says how far it is: on a terminal by a bar that moves, elsewhere in a new line at least every thirty seconds."""
 
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from latentbandits.cli import compiling
+from latentbandits.compiled import cache
 from latentbandits.presentation import progress as screen
 
 Clock = Callable[[float], None]
@@ -44,10 +47,20 @@ def test_a_line_says_how_far_and_how_long_still(clock: Clock, capsys: pytest.Cap
     progress = screen.Progress("table2")
     clock(40)
     progress(100_000_000, 400_000_000)
-    assert capsys.readouterr().err == "table2   25%    2.5 M rounds/s   120 s left\n"
+    assert capsys.readouterr().err == "table2  [######..................]  25%  0:40, 2:00 left\n"
     clock(70)
     progress(150_000_000, None)
-    assert capsys.readouterr().err == "table2  150 M rounds in 70 s\n"
+    assert capsys.readouterr().err == "table2  150 M rounds in 1:10\n"
+
+
+def test_compiling_counts_as_time_that_passed_but_not_as_time_that_is_left(
+    clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    progress, before = screen.Progress("table2"), screen.waited()
+    monkeypatch.setattr(screen, "waited", lambda: before + 60.0)
+    clock(100)
+    progress(50, 100)
+    assert capsys.readouterr().err == "table2  [############............]  50%  1:40, 0:40 left\n"
 
 
 def test_on_a_terminal_the_line_changes_and_is_wiped(
@@ -61,7 +74,7 @@ def test_on_a_terminal_the_line_changes_and_is_wiped(
     progress(2, 2)
     said = capsys.readouterr().err
     assert said.count("\n") == 0
-    assert BARE.sub("", said).startswith("table2   50%")
+    assert BARE.sub("", said).startswith("table2  [############............]  50%")
     assert said.endswith("\r\x1b[K")
 
 
@@ -79,7 +92,7 @@ def test_nothing_is_left_on_a_terminal_that_is_interrupted(
     with pytest.raises(KeyboardInterrupt):
         work()
     written = capsys.readouterr().err
-    assert "table2   50%" in written
+    assert "table2  [############............]  50%" in written
     assert written.endswith("\r\x1b[K")
 
 
@@ -93,3 +106,30 @@ def test_a_line_of_progress_fits_into_the_terminal(
     clock(1)
     progress(25_000_000, 100_000_000)
     assert 10 < len(BARE.sub("", capsys.readouterr().err)) < columns
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_compiling_neither_breaks_the_bar_nor_floods_the_screen(
+    watched: bool, clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line says that it happens; then each policy stands beside the bar of a terminal, and elsewhere nowhere."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched, raising=False)
+    monkeypatch.setattr(compiling, "place", lambda: cache.Place(Path("/kept"), Path("/kept/here"), private=False))
+    codes = [cache.Code(print, (), name) for name in ("ucb1", "ts", "lc-ucb")]
+    with screen.Progress("table2") as progress:
+        clock(40)
+        progress(1, 2)
+        for code in codes:
+            code.__dict__["outside"] = []
+            with compiling.announce([code]) as before:
+                before(code)
+        said = capsys.readouterr().err
+        clock(80)
+        progress(3, 4)
+    assert said.count("\n") == (1 if watched else 2)
+    assert said.count("compiling policies as they are needed (once, for all later runs)\n") == 1
+    for code in codes:
+        beside = f"table2  [############............]  50%  0:40  compiling {code.label}"
+        assert (beside in BARE.sub("", said)) == watched
+    assert "compiling" not in capsys.readouterr().err
+    assert screen.current() is None

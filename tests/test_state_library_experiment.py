@@ -204,17 +204,17 @@ def test_the_section_says_it_all(tmp_path: Path) -> None:
     frame = regrets({("drift", "m-ucb"): 5.0})
     claims = found_in.score(frame)
     (tmp_path / "figures").mkdir()
-    said = page.section(experiment("state-library"), frame, tmp_path, claims)
+    said = page.section(experiment("state-library"), frame, tmp_path, claims, "found")
     assert said.count("<img") == len(FIGURES) == len(list((tmp_path / "figures").iterdir()))
     assert "tuned on worlds of the seeds 1000, 2000, 3000" in said
     assert said.count('<a href="#state-library/') == len(claims) == 11
     plain = re.sub(r"base64,[^\"]*", "", said)
     assert "Where it still loses" in plain
-    assert re.search(r"<th>drift</th>\s*<td>M-UCB</td>\s*<td>5\.075</td>", plain)
+    assert re.search(r"<th scope=\"row\">drift</th>\s*<td>M-UCB</td>\s*<td>5\.075</td>", plain)
     assert not re.search(r"\bnan\b", plain)
     table = tables(frame[frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
     assert "StateLibrary, two groups" in table.split("Policies that the paper does not have")[1]
-    assert "paper " not in table.split("</h3>")[-1]
+    assert "paper " not in table.split("</h5>")[-1]
 
 
 def test_variants_look_and_read_like_what_they_vary() -> None:

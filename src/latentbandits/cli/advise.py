@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     with problem.playing(options) as executor:
         advice = advise(
             described, options.policies, sweep=not options.no_sweep, seconds=options.seconds or None,
-            workers=options.workers, executor=executor, progress=Progress("advising;"), **sizes,
+            workers=options.workers, executor=executor, progress=Progress("advising"), **sizes,
         )  # fmt: skip
     advice.save(options.out)
     opened = f"Next: open {options.out}"

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     described = problem.build_problem(options)
     problem.check_ending(options.out, Comparison.owner, *Comparison.suffixes)
     with problem.playing(options) as executor:
-        progress = Progress("comparing;")
+        progress = Progress("comparing")
         comparison = compare(described, workers=options.workers, executor=executor, progress=progress)
     comparison.save(options.out)
     following = f"Next: open {options.out}" + ("." if comparison.record else HINT)

@@ -10,7 +10,7 @@ from latentbandits.presentation.progress import current, wipe
 
 @contextlib.contextmanager
 def announce(codes: list[Code]) -> Iterator[Callable[[Code], None]]:
-    """Say what is compiled, which takes seconds, for StateLibrary tens of them, and whether it is done once; beside a bar, if there is one."""
+    """Say what is compiled, which takes seconds, for StateLibrary tens of them, and whether it is done once; beside a bar, if any."""
     names = ", ".join(dict.fromkeys(code.label for code in codes))
     outside = list(dict.fromkeys(name for code in codes for name in code.outside))
     where = place()

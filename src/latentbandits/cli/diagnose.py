@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         log = Log.read(options.log, **columns, context=options.context)
         if options.above is not None:
             log = log.above(options.above)
-        with Progress("diagnosing;", unit="million steps") as progress:
+        with Progress("diagnosing", unit="million steps") as progress:
             diagnosis = diagnose(
                 log,
                 seed=options.seed,
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         print(text, flush=True)  # the verdict at once: policies take longer, and at first a minute to compile
     if diagnosis.regimes and diagnosis.useful and not options.no_compare:
         try:
-            comparison = diagnosis.compare(options.policies, workers=options.workers, progress=Progress("comparing;"))
+            comparison = diagnosis.compare(options.policies, workers=options.workers, progress=Progress("comparing"))
         except KeyboardInterrupt:
             wipe()
             print(

@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"\nLooking for a policy in simulated worlds of this kind ({options.runs} that choose, as many that measure)."
     )
-    with Progress("choosing, measuring;") as progress:
+    with Progress("choosing, measuring") as progress:
         advice = advise(words | {"runs": options.runs}, options.policies or CANDIDATES, sweep=False, progress=progress)
     write(options.out, arms, words, advice)
     print()

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -48,7 +49,7 @@ def escape(text: str) -> Html:
     return text if isinstance(text, Html) else Html(html.escape(text))
 
 
-def tag(name: str, *content: str, classes: str = "", **attributes: str) -> Html:
+def tag(name: str, /, *content: str, classes: str = "", **attributes: str) -> Html:
     """Return an element with its content; attributes that are empty are left out.
 
     Examples
@@ -71,6 +72,11 @@ def scrolling(content: str, name: str = "") -> Html:
     """Return a box that scrolls sideways by itself, also by the keys; its name is what a screen reader calls it."""
     named = {"role": "region", "aria-label": name} if name else {}
     return tag("div", content, classes="scroll", tabindex="0", **named)
+
+
+def captioned(caption: str) -> Html:
+    """Return the caption of a table, which stays in sight while the table scrolls sideways; nothing if there is none."""
+    return tag("caption", tag("span", caption)) if caption else Html("")
 
 
 def table(
@@ -104,8 +110,7 @@ def table(
 
     body = [line(row if isinstance(row, Row) else Row(row), (header,), "row") for row in rows]
     top = tag("thead", line(Row(head), range(len(head)), "col"))
-    titled = tag("caption", caption) if caption else Html("")
-    return scrolling(tag("table", titled, top, tag("tbody", *body), classes=classes), caption)
+    return scrolling(tag("table", captioned(caption), top, tag("tbody", *body), classes=classes), caption)
 
 
 def frame(data: pd.DataFrame, most: int | None = None, caption: str = "") -> Html:
@@ -124,14 +129,14 @@ def frame(data: pd.DataFrame, most: int | None = None, caption: str = "") -> Htm
         float_format=number, na_rep="", border=0, max_rows=most, show_dimensions=most is not None and len(data) > most
     )
     head, body = rows.split("<tbody>")
-    titled = tag("caption", caption) if caption else ""
-    head = head.replace("<th>", '<th scope="col">').replace("<thead>", f"{titled}<thead>")
+    head = head.replace("<th>", '<th scope="col">').replace("<thead>", f"{captioned(caption)}<thead>")
     return scrolling(Html(head + "<tbody>" + body.replace("<th>", '<th scope="row">')), caption)
 
 
 def image(svg: bytes, alt: str) -> Html:
-    """Return an SVG image with its content inside the page."""
-    return Html(f'<img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{base64.b64encode(svg).decode()}">')
+    """Return an SVG image with its content inside the page; coordinates keep two digits, a third of a figure's size."""
+    short = re.sub(rb"(-?\b[1-9]\d*\.\d\d)\d{4}\b", rb"\1", svg)
+    return Html(f'<img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{base64.b64encode(short).decode()}">')
 
 
 def figure(content: Figure | bytes, caption: str) -> Html:

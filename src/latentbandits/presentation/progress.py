@@ -62,7 +62,7 @@ class Progress:
     """
 
     def __init__(self, title: str, unit: str = "rounds") -> None:
-        self._title, self._unit = title, unit
+        self.title, self._unit = title, unit
         self._begin, self._compiled = time.perf_counter(), waited()
         self._notebook = in_notebook()
         self._watched = self._notebook or sys.stderr.isatty()
@@ -99,17 +99,17 @@ class Progress:
         spent = clock(time.perf_counter() - self._begin)
         if total is None:
             count, unit = (f"{done / 1e6:.0f}", "M rounds") if self._unit == "rounds" else (f"{done}", self._unit)
-            return f"{self._title}  {count} {unit} in {spent}"
+            return f"{self.title}  {count} {unit} in {spent}"
         share = done / total if total else 1.0
         filled = int(share * BAR)
-        self._far = f"{self._title}  [{'#' * filled}{'.' * (BAR - filled)}] {share:4.0%}  {spent}"
+        self._far = f"{self.title}  [{'#' * filled}{'.' * (BAR - filled)}] {share:4.0%}  {spent}"
         left = f", {clock(self.seconds() * (1 - share) / share)} left" if share >= STEADY else ""
         return self._far + left
 
     def remark(self, words: str) -> None:
         """Say beside the bar of a terminal what is being done meanwhile; elsewhere that would be one line after another."""
         if self._watched and not self._notebook:
-            self._write(f"{self._far or self._title}  {words}")
+            self._write(f"{self._far or self.title}  {words}")
 
     def first(self, words: str) -> bool:
         """Return whether something is to be said for the first time since this began."""

@@ -75,13 +75,16 @@ def run(options: argparse.Namespace) -> int:
         (report_at / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as reason:
         raise InvalidValueError("reproduce", "out", options.out, "a folder that can be written to") from reason
-    with problem.playing(options) as executor, Progress("simulating") as progress:
+    waiting = [one.id for one in chosen]
+    with problem.playing(options) as executor, Progress(f"simulating {waiting[0]}") as progress:
 
         def finished(outcome: "Outcome") -> None:
             progress.close()
             print(line(outcome), flush=True)
+            waiting.remove(outcome.experiment.id)
+            progress.title = f"simulating {waiting[0]}" if waiting else "simulating"
 
-        outcomes = reproduce(chosen, results, options.quick, options.workers, progress, finished, executor, sizes)
+        reproduce(chosen, results, options.quick, options.workers, progress, finished, executor, sizes)
     if options.policies:
         from latentbandits_studies.experiments.store import Store
         from latentbandits_studies.experiments.table2.own import own_text

@@ -255,8 +255,8 @@ def finding(results: pd.DataFrame) -> str:
         for name in ("adarp-ucb", "adasp-ucb", "sp-ucb")
     ]
     return (
-        f"In the default world no rule on lag and fingerprint could avoid these shares of the regret: {', '.join(shares)}; the rest is what "
-        "the learner loses beyond its summary."
+        f"In the default world no rule on lag and fingerprint could avoid these shares of the regret: {', '.join(shares)}; the rest is "
+        "what the learner loses beyond its summary."
     )
 
 

@@ -294,8 +294,8 @@ def finding(results: pd.DataFrame) -> str:
     regret = lines[lines["case"] == next(iter(WORLDS))].set_index("rung")["regret"]
     best = str(regret[list(LEARNABLE)].idxmin())
     return (
-        f"In the default world the same linear learner has a regret of {regret[NO_PROBES]:,.0f} with the last pair alone, {regret[best]:,.0f} "
-        f"with the best summary that can be had ({best}) and {regret[BELIEF]:,.0f} with the filter's belief."
+        f"In the default world the same linear learner has a regret of {regret[NO_PROBES]:,.0f} with the last pair alone, "
+        f"{regret[best]:,.0f} with the best summary that can be had ({best}) and {regret[BELIEF]:,.0f} with the filter's belief."
     )
 
 

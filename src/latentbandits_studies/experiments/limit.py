@@ -33,8 +33,8 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "limit/below-all",
             "The Bayes limit has less regret than every policy with one group, in every row of the main table",
             f"{len(words)} of {len(words)} comparisons",
-            f"less in {words.count(ABOVE)} of {len(words)}, tied in {words.count(TIED)}, more in {words.count(BELOW)}; the nearest is {name} "
-            f"at {TITLES[row]}: {nearest.text} times",
+            f"less in {words.count(ABOVE)} of {len(words)}, tied in {words.count(TIED)}, more in {words.count(BELOW)}; the nearest is "
+            f"{name} at {TITLES[row]}: {nearest.text} times",
             all_of(words, ABOVE),
             "it plans a few rounds ahead, so that it is near the best possible regret and not proved to be it",
             TARGET,

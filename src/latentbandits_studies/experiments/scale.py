@@ -87,8 +87,8 @@ def score(results: pd.DataFrame) -> list[Claim]:
 def finding(results: pd.DataFrame) -> str:
     """Return the figures at high noise under both explanations, and which of them agrees with print."""
     figures = [
-        f"{label(name)} is printed as {published()[LOUD][name]:,.0f}, where twice our regret is {_shown(results, name, wide=False)} and means "
-        f"on [0, 2] give {_shown(results, name, wide=True)}"
+        f"{label(name)} is printed as {published()[LOUD][name]:,.0f}, where twice our regret is {_shown(results, name, wide=False)} and "
+        f"means on [0, 2] give {_shown(results, name, wide=True)}"
         for name in POLICIES
     ]
     verdict = {HOLDS: "so it is regret that is doubled, not the means", FAILS: "so it is the means that are doubled"}

@@ -1,35 +1,32 @@
 """The last screen of a run, for somebody who sees the paper for the first time: its numbers are those of the page."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from latentbandits.presentation.palette import label
 from latentbandits_studies.experiments.claims import KINDS
+from latentbandits_studies.experiments.paper.worlds import rows
 from latentbandits_studies.experiments.state_library import claims as library
 from latentbandits_studies.experiments.table2.agreement import agreement
 from latentbandits_studies.report.verdicts import Judged, brief, of_kind
 
-WIDTH, INDENT = 100, 17
+WIDTH, INDENT = 100, 14
 
 
 def main_table(results: pd.DataFrame) -> list[str]:
     """Return what the rows of the main table say: cells, winners, the order of the policies, and where StateLibrary stands."""
     found, own = agreement(results), library.standing(results)
-    lines = _item("main table", [found.text, "Print is twice the regret per group; the page says why."])
-    lines.append("Policies from least to most regret (geometric mean of 14 environments)")
+    lines = _item(
+        "Main table", [found.text, "Print is twice the regret per group, and so are our cells; the page says why."]
+    )
+    lines += _item("Order", [f"From least to most regret, by the geometric mean of {len(rows())} environments."])
     for group, (theirs, ours) in found.orders.items():
         named = [", ".join(map(label, names)) for names in (theirs, ours)]
-        lines += _item(group, [f"paper: {named[0]}", f"ours:  {'the same' if theirs == ours else named[1]}"])
-    return [*lines, *_item("not in the paper", [own.text, own.limit_text, own.paper_text])]
-
-
-def verdicts(judged: Judged) -> list[str]:
-    """Return how many claims of each kind have which verdict."""
-    counted = {title: [claim for _, claim in of_kind(judged, kind)] for kind, title in KINDS.items()}
-    return _table({title: brief(claims) for title, claims in counted.items() if claims})
+        lines += _item(f"  {group}", [f"paper: {named[0]}", f"ours:  {'the same' if theirs == ours else named[1]}"])
+    return [*lines, *_item("StateLibrary", [own.text, own.limit_text, own.paper_text])]
 
 
 def screen(main: Sequence[str], judged: Judged, page: Path, following: str) -> str:
@@ -46,7 +43,9 @@ def screen(main: Sequence[str], judged: Judged, page: Path, following: str) -> s
     following : str
         What to do next.
     """
-    return "\n".join([*main, *verdicts(judged), *_item("page", [str(page)]), *_item("next", [following])])
+    counted = {title: [claim for _, claim in of_kind(judged, kind)] for kind, title in KINDS.items()}
+    claims = [f"{title}: {brief(given)}" for title, given in counted.items() if given]
+    return "\n".join([*main, *_item("Claims", claims), *_item("Page", [str(page)]), *_item("Next", [following])])
 
 
 def _item(name: str, sentences: Iterable[str]) -> list[str]:
@@ -59,8 +58,3 @@ def _item(name: str, sentences: Iterable[str]) -> list[str]:
         )
     ]
     return [f"{name if not place else '':{INDENT}}{line}" for place, line in enumerate(lines)]
-
-
-def _table(cells: Mapping[str, str]) -> list[str]:
-    width = max(map(len, cells), default=0)
-    return [f"{name[0].upper()}{name[1:]}:{' ' * (width - len(name))} {text}" for name, text in cells.items()]

@@ -88,7 +88,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
             hasty, about = bool(rows["quick"].any()), described.get(name)
             claims = temper(one.score(rows), hasty or (about is not None and about["sizes"] is not None))
             findings[name] = one.finding(rows) if one.finding is not None else verdicts.counts(claims)
-            sections[name] = section(one, rows, folder, claims, findings[name]) + _warn_stale(about, name, hasty)
+            sections[name] = section(one, rows, folder, claims, findings[name], hasty) + _warn_stale(about, name, hasty)
             if name == MAIN:
                 report.main.extend(closing.main_table(rows))
             report.judged[name], quick[name] = claims, hasty
@@ -128,18 +128,21 @@ def _warn_stale(about: Description | None, name: str, quick: bool) -> str:
     return "" if about["code"] == digest_cases(cases) else _other(name)
 
 
-def _heading(experiment: Experiment) -> str:
-    return tag("h3", experiment.title or experiment.id, id=experiment.id)
+def _heading(experiment: Experiment, quick: bool = False) -> str:
+    mark = [" ", tag("span", "quick run", classes="short")] if quick else []
+    return tag("h3", experiment.title or experiment.id, *mark, id=experiment.id)
 
 
-def section(experiment: Experiment, results: pd.DataFrame, folder: Path, judged: Sequence[Claim], finding: str) -> str:
-    """Return one experiment: what came out, its figures and tables, and where its claims are judged."""
-    parts = [
-        _heading(experiment),
-        tag("p", finding, classes="finding"),
-        tag("p", f"{experiment.summary[0].upper()}{experiment.summary[1:]}.", classes="note"),
-        experiment.introduction,
-    ]
+def section(
+    experiment: Experiment,
+    results: pd.DataFrame,
+    folder: Path,
+    judged: Sequence[Claim],
+    finding: str,
+    quick: bool = False,
+) -> str:
+    """Return one experiment: what came out, its figures and tables, what was done, and where its claims are judged."""
+    parts = [_heading(experiment, quick), tag("p", finding, classes="finding"), experiment.introduction]
     for name, caption, plot in experiment.figures:
         with plotting():
             content = saved(plot(results), "svg")
@@ -147,9 +150,10 @@ def section(experiment: Experiment, results: pd.DataFrame, folder: Path, judged:
         parts.append(html.figure(content, caption))
     if experiment.tables is not None:
         parts.append(experiment.tables(results))
-    links = [tag("a", claim.id.split("/")[1].replace("-", " "), href=f"#{claim.id}") for claim in judged]
-    if links:
-        parts.append(tag("p", "Judged: ", Html(", ".join(links)), ".", classes="note"))
+    links = ", ".join(tag("a", claim.id.split("/")[1].replace("-", " "), href=f"#{claim.id}") for claim in judged)
+    parts.append(
+        tag("p", f"What was run: {experiment.summary}. Judged: ", Html(links or "nothing"), ".", classes="note")
+    )
     return "\n".join(filter(None, parts))
 
 
@@ -181,8 +185,7 @@ def head(quick: Mapping[str, bool]) -> str:
                 classes="note",
             ),
             tag("p", *STORY),
-            _warning([name for name, hasty in quick.items() if hasty]),
-            _left_out(quick),
+            _short(quick),
         ]
     )
 
@@ -217,7 +220,19 @@ def runs(described: Mapping[str, Description], quick: Mapping[str, bool]) -> str
     )
     heads = ["experiment", "size", "million rounds", "seconds"]
     table = html.table(heads, lines, caption="Experiments on this page: their size and their time")
-    return tag("h2", LAST["runs"], id="runs") + words + tag("p", where) + table
+    notes = _warning([name for name, hasty in quick.items() if hasty]) + _left_out(quick)
+    return tag("h2", LAST["runs"], id="runs") + notes + words + tag("p", where) + table
+
+
+def _short(quick: Mapping[str, bool]) -> str:
+    """Return in a line that experiments were quick or are missing, if some were or are, and where the page says which."""
+    hasty, absent = sum(quick.values()), len(ids()) - len(quick)
+    said = [f"{hasty} of {len(ids())} experiments are quick runs, marked as such, which judge nothing"] if hasty else []
+    said += (
+        [f"{absent} were not run" if hasty else f"{absent} of {len(ids())} experiments were not run"] if absent else []
+    )
+    more = tag("a", LAST["runs"].lower(), href="#runs")
+    return tag("p", f"{'; '.join(said)}: see ", more, ".", classes="quick") if said else ""
 
 
 def _warning(hasty: list[str]) -> str:

@@ -89,13 +89,12 @@ const filter = document.getElementById("filter");
 const choose = () => {
   let shown = 0;
   for (const part of document.querySelectorAll("[data-kind]")) {
-    const chosen = [filter.kind.value, ""].includes(filter.kind.value ? part.dataset.kind : "");
     let left = 0;
     for (const row of part.querySelectorAll("tbody tr")) {
-      row.hidden = filter.verdict.value !== "" && !row.classList.contains(filter.verdict.value);
+      row.hidden = !["all", ...row.classList].includes(filter.verdict.value);
       left += !row.hidden;
     }
-    part.hidden = !chosen || left === 0;
+    part.hidden = !["all", part.dataset.kind].includes(filter.kind.value) || left === 0;
     shown += part.hidden ? 0 : left;
   }
   filter.querySelector("output").textContent = `${shown} rows`;
@@ -129,22 +128,14 @@ def _filter(judged: Judged) -> str:
     """Return the choice of kind and verdict; it is hidden where no script runs."""
     claims = [claim for given in judged.values() for claim in given]
     found = [slug(claim) for claim in claims]
-    kinds = {"": "all", SENTENCE: "the paper, sentence by sentence"} | dict(KINDS)
-    words = {"": "all"} | {
-        mark: f"{word} ({found.count(mark)} claims)" for word, mark in MARKS.items() if mark in found
-    }
-    boxes = [
-        tag(
-            "label",
-            f"{name} ",
-            tag("select", *(tag("option", text, value=value or " ") for value, text in given.items()), name=name),
-        )
-        for name, given in (("kind", kinds), ("verdict", words))
-    ]
-    box = tag(
-        "form", *boxes, tag("output", ""), id="filter", hidden="hidden", **{"aria-label": "Which verdicts are shown"}
-    )
-    return Html(box.replace('value=" "', 'value=""'))
+    kinds = {"all": "all", SENTENCE: "the paper, sentence by sentence"} | dict(KINDS)
+    words = {mark: f"{word} ({found.count(mark)} claims)" for word, mark in MARKS.items() if mark in found}
+    boxes = []
+    for name, given in (("kind", kinds), ("verdict", {"all": "all"} | words)):
+        options = [tag("option", text, value=value) for value, text in given.items()]
+        boxes.append(tag("label", f"{name} ", tag("select", *options, name=name)))
+    named = {"aria-label": "Which verdicts are shown"}
+    return tag("form", *boxes, tag("output", ""), id="filter", hidden="hidden", **named)
 
 
 def slug(claim: Claim) -> str:

@@ -98,8 +98,8 @@ class Standing(NamedTuple):
     def text(self) -> str:
         """How it stands beside the paper's best."""
         return (
-            f"StateLibrary has less regret than the paper's best policy with one group in {self.ahead} of {len(self.to_paper)} environments "
-            f"(beyond doubt in {self.sure}), {typical(self.to_paper):.2f} times as much on average."
+            f"StateLibrary has less regret than the paper's best policy with one group in {self.ahead} of {len(self.to_paper)} "
+            f"environments (beyond doubt in {self.sure}), {typical(self.to_paper):.2f} times as much on average."
         )
 
     @property

@@ -9,7 +9,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT, SINGLE_GROUP, TWO_GROUP
-from latentbandits.presentation.html import Cell, Html, scrolling, table, tag
+from latentbandits.presentation.html import Cell, Html, captioned, scrolling, table, tag
 from latentbandits.presentation.palette import label
 from latentbandits_studies.experiments import plots
 from latentbandits_studies.experiments.paper.worlds import ADDED, BEST_ARM, COLUMNS, LIBRARY_TWO, TITLES, rows
@@ -46,7 +46,7 @@ def tables(results: pd.DataFrame) -> str:
 
 
 def as_printed(summary: pd.DataFrame) -> Html:
-    """Return the main table, 14 rows and 13 columns: the published cell, below it twice our regret; the best of a group is marked in both."""
+    """Return the main table, 14 rows and 13 columns: the published cell, below it twice our regret; the best of a group is marked."""
     cells = summary.set_index(["row", "policy"])
     groups = {"two groups": TWO_GROUP, "one group": SINGLE_GROUP, "reference": (BEST_ARM,)}
     first = {names[0] for names in groups.values()}
@@ -75,7 +75,7 @@ def as_printed(summary: pd.DataFrame) -> Html:
         "group, in print and here."
     )
     head = tag("thead", tag("tr", tag("td", ""), *over), tag("tr", tag("th", "environment", scope="col"), *heads))
-    return scrolling(tag("table", tag("caption", caption), head, tag("tbody", *lines), classes="wide"), caption)
+    return scrolling(tag("table", captioned(caption), head, tag("tbody", *lines), classes="wide"), caption)
 
 
 def _cells(summary: pd.DataFrame, group: tuple[str, ...], shown: tuple[str, ...]) -> str:
