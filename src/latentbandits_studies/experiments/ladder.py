@@ -292,10 +292,10 @@ def finding(results: pd.DataFrame) -> str:
     """Return what the belief and the best learnable summary save in the default world, beside the pair that the paper uses."""
     lines = table(results)
     regret = lines[lines["case"] == next(iter(WORLDS))].set_index("rung")["regret"]
-    best = str(regret[list(LEARNABLE)].idxmin())
+    best = str(regret[list(PROBING)].idxmin())
     return (
         f"In the default world the same linear learner has a regret of {regret[NO_PROBES]:,.0f} with the last pair alone, "
-        f"{regret[best]:,.0f} with the best summary that can be had ({best}) and {regret[BELIEF]:,.0f} with the filter's belief."
+        f"{regret[best]:,.0f} with the best summary that probes can give ({best}) and {regret[BELIEF]:,.0f} with the filter's belief."
     )
 
 

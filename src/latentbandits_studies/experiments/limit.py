@@ -43,8 +43,9 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 
 def finding(results: pd.DataFrame) -> str:
-    """Return how far the best of the paper's policies with one group is from the limit."""
-    return library.standing(results).paper_text
+    """Return how far StateLibrary and the best of the paper's policies with one group are from the limit."""
+    own = library.standing(results)
+    return f"{own.limit_text.replace('It', 'StateLibrary', 1)} {own.paper_text}"
 
 
 def multiples(results: pd.DataFrame) -> Figure:

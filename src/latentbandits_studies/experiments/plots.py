@@ -102,8 +102,8 @@ def heat_map(
 
 
 def titled(title: str, words: str, table: pd.DataFrame) -> str:
-    """Return a table of the page with its title and what it shows; its first column names the rows."""
-    return tag("h4", title) + tag("p", words) + html_frame(table.set_index(table.columns[0]), caption=title)
+    """Return a table of the page, folded under its title, and what it shows; its first column names the rows."""
+    return tag("details", tag("summary", title), html_frame(table.set_index(table.columns[0]), caption=words))
 
 
 def spans(table: pd.DataFrame, name: str, form: str, low: str = "low", high: str = "high") -> list[str]:

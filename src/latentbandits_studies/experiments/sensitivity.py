@@ -267,10 +267,11 @@ def finding(results: pd.DataFrame) -> str:
         means = [[mean(results, row, _label(name, setting, value)) for value in values] for row, name in PAIRS]
         span[setting] = float(np.exp(np.mean([np.log(max(cells) / min(cells)) for cells in means])))
     ranked = sorted(span, key=lambda setting: -span[setting])
-    listed = [f"{SYMBOLS[setting].split(' (')[0]} {span[setting]:.2f}" for setting in ranked]
+    name, *others = [SYMBOLS[setting].split(" (")[0] for setting in ranked]
+    listed = ", ".join(f"{span[setting]:.2f} ({other})" for setting, other in zip(ranked[1:], others, strict=True))
     return (
-        f"The {SYMBOLS[ranked[0]].split(' (')[0]} matters most: the worst value of each threshold has so many times the regret of its best "
-        f"(mean of eight pairs): {', '.join(listed)}."
+        f"The {name} matters most: at the worst of its values regret is {span[ranked[0]]:.2f} times that at the best (mean of eight pairs), "
+        f"for the other thresholds {listed} times."
     )
 
 

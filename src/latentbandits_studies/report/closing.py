@@ -26,7 +26,7 @@ def main_table(results: pd.DataFrame) -> list[str]:
     for group, (theirs, ours) in found.orders.items():
         named = [", ".join(map(label, names)) for names in (theirs, ours)]
         lines += _item(f"  {group}", [f"paper: {named[0]}", f"ours:  {'the same' if theirs == ours else named[1]}"])
-    return [*lines, *_item("StateLibrary", [own.text, own.limit_text, own.paper_text])]
+    return [*lines, *_item("Beyond it", [own.text, own.limit_text, own.paper_text])]
 
 
 def screen(main: Sequence[str], judged: Judged, page: Path, following: str) -> str:

@@ -42,7 +42,10 @@ STORY = (
     "fresh; it names high noise, similar states and changes within a probe as what breaks them.",
 )
 
-DOUBLED = "The printed cells are twice the regret per group, so ours are doubled beside them. "
+DOUBLED = (
+    "The printed cells are twice the regret per group, so ours are doubled beside them. Means on [0, 2] instead of [0, 1] would double "
+    "regret as well, but less so where noise is high. "
+)
 
 
 class Report(NamedTuple):

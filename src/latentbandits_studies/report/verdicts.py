@@ -70,12 +70,12 @@ def brief(claims: Sequence[Claim]) -> str:
     >>> from latentbandits_studies.report.verdicts import brief
     >>> claims = [Claim("a/b", "", "", "", "holds"), Claim("a/c", "", "", "", "tied")]
     >>> brief(claims), brief(temper(claims, True)), brief([])
-    ('1 holds, 1 is tied', 'too small to judge, points to: 1 holds, 1 is tied', 'no claims')
+    ('1 holds, 1 is tied', 'points to: 1 holds, 1 is tied', 'no claims')
     """
     if not claims:
         return "no claims"
     hints = [claim.points_to or claim.verdict for claim in claims]
-    return ("too small to judge, points to: " if any(claim.points_to for claim in claims) else "") + _listed(hints)
+    return ("points to: " if any(claim.points_to for claim in claims) else "") + _listed(hints)
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ def heat_map(results: pd.DataFrame) -> Figure:
         axes.text(len(names) - 0.3, first + (count - 1) / 2, kind, va="center", fontsize=8.5, fontweight="bold")
     bar = figure.colorbar(image, ax=axes, location="bottom", extend="max", aspect=50, shrink=0.7, pad=0.01)
     plots.ticks(bar.ax, (1, 1.5, 2, 3, 5, 10))
-    words = "mean regret / that of the best policy in this world (log scale); bold: at most 10 % above, dot: the best"
+    words = "mean regret / that of the best policy in this world (log scale)\nbold: at most 10 % above, dot: the best"
     bar.set_label(words)
     return figure
 
