@@ -270,8 +270,8 @@ def finding(results: pd.DataFrame) -> str:
     name, *others = [SYMBOLS[setting].split(" (")[0] for setting in ranked]
     listed = ", ".join(f"{span[setting]:.2f} ({other})" for setting, other in zip(ranked[1:], others, strict=True))
     return (
-        f"The {name} matters most: at the worst of its values regret is {span[ranked[0]]:.2f} times that at the best (mean of eight pairs), "
-        f"for the other thresholds {listed} times."
+        f"The {name} matters most: at the worst of its values regret is {span[ranked[0]]:.2f} times that at the best (mean of eight "
+        f"pairs), for the other thresholds {listed} times."
     )
 
 

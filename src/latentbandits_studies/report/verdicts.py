@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from latentbandits.presentation.html import Cell, Html, Row, escape, table, tag
+from latentbandits.presentation.html import Html, Row, escape, table, tag
 from latentbandits_studies.experiments.claims import (
     FAILS,
     HOLDS,
@@ -156,7 +156,7 @@ def _table(claims: Sequence[tuple[str, Claim]], beside: str, title: str) -> str:
         lines.append(
             Row(
                 [
-                    Cell(Html(claim.verdict + _hint(claim)), "verdict"),
+                    _verdict(claim),
                     Html(escape(claim.text) + why + link),
                     claim.published,
                     claim.measured,
@@ -174,8 +174,12 @@ def _kind(claim: Claim) -> str:
     return "" if claim.kind == PAPER else f" (our {claim.kind})"
 
 
-def _hint(claim: Claim) -> str:
-    return tag("small", f"points to: {claim.hint}") if claim.hint else ""
+def _verdict(claim: Claim) -> Html:
+    """Return a verdict in its colour; after a quick run it is what the run points to that has one."""
+    looks = f"verdict {slug(claim)}"
+    if claim.hint:
+        return Html(escape(claim.verdict) + tag("small", f"points to: {claim.hint}", classes=looks))
+    return tag("span", claim.verdict, classes=looks)
 
 
 def sentences(judged: Judged) -> str:
@@ -199,8 +203,7 @@ def sentences(judged: Judged) -> str:
 def _link(name: str, claim: Claim | None) -> str:
     if claim is None:
         return tag("div", f"{name}: not run")
-    verdict = tag("span", claim.verdict, classes=f"verdict {slug(claim)}")
-    return tag("div", tag("a", name, href=f"#{name}"), f"{_kind(claim)}: ", verdict, Html(_hint(claim)))
+    return tag("div", tag("a", name, href=f"#{name}"), f"{_kind(claim)}: ", _verdict(claim))
 
 
 def choices() -> str:
