@@ -263,7 +263,7 @@ def test_the_closing_screen_has_the_numbers_of_the_page(tmp_path: Path) -> None:
     report = write_report(tmp_path, tmp_path / "report")
     said, content = report.screen("open it"), report.page.read_text()
     assert len(said.splitlines()) <= 25
-    assert max(map(len, said.splitlines())) <= 100
+    assert max(map(len, said.replace(str(tmp_path), "").splitlines())) <= 100
     printed = content.split("As the paper prints it")[1].split("</table>")[0]
     cells = [
         (float(theirs.replace(",", "")), float(ours.replace(",", "")))

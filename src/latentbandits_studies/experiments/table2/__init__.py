@@ -38,7 +38,7 @@ def tables(results: pd.DataFrame) -> str:
     summary = settings.summary(results)
     own = tuple(summary.loc[summary["group"] == settings.OWN_GROUP, "policy"].unique())
     groups = ({"Your own": (own, (*own, LIMIT))} if own else {}) | GROUPS
-    parts = [tag("h5", title) + _cells(summary, *group) for title, group in groups.items()]
+    parts = [Html(tag("h5", title) + _cells(summary, title, *group)) for title, group in groups.items()]
     more = tag(
         "details", tag("summary", "All cells with their intervals, and further columns"), tag("p", WORDS), *parts
     )
@@ -78,7 +78,7 @@ def as_printed(summary: pd.DataFrame) -> Html:
     return scrolling(tag("table", captioned(caption), head, tag("tbody", *lines), classes="wide"), caption)
 
 
-def _cells(summary: pd.DataFrame, group: tuple[str, ...], shown: tuple[str, ...]) -> str:
+def _cells(summary: pd.DataFrame, title: str, group: tuple[str, ...], shown: tuple[str, ...]) -> str:
     cells = summary.set_index(["row", "policy"])
     lines = []
     for row in rows():
@@ -92,7 +92,7 @@ def _cells(summary: pd.DataFrame, group: tuple[str, ...], shown: tuple[str, ...]
             small = "".join(tag("small", each) for each in beside)
             line.append(Cell(Html(f"{cell['regret']:,.1f}{small}"), "best" if name == winner else ""))
         lines.append(line)
-    return table(["environment", *map(label, shown)], lines, classes="wide")
+    return table(["environment", *map(label, shown)], lines, classes="wide", caption=title)
 
 
 def heat_map(results: pd.DataFrame) -> Figure:
