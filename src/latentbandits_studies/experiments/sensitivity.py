@@ -7,10 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import ADAPTIVE, LIMIT
-from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, RED, label, legend_below
 from latentbandits_studies import theory
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     BELOW,
@@ -27,7 +26,7 @@ from latentbandits_studies.experiments.claims import (
     order,
 )
 from latentbandits_studies.experiments.paper.printed import PREFERRED
-from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, rows, stated
+from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, contestants, rows
 from latentbandits_studies.experiments.plots import curve, limit, of_draws, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -59,23 +58,22 @@ Variant = tuple[str, float]  # a setting and its value
 PAIRS = tuple((row, name) for row in ROWS for name in POLICIES)
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per environment, with every setting of both policies."""
+    quick = size != "full"
     planned = []
     for row in ROWS:
         world, horizon = rows()[row]
-        policies = {LIMIT: policy(LIMIT)}
-        for name in POLICIES:
-            for setting, values in SWEEPS.items():
-                for value in values:
-                    policies[_label(name, setting, value)] = stated(name, world, **{setting: value})
+        variants = [
+            _label(name, setting, value) for name in POLICIES for setting, values in SWEEPS.items() for value in values
+        ]
         draws = QUICK_MATRICES // 2 if quick else MATRICES
-        planned.append(Case(row, world, policies, horizon // 4 if quick else horizon, draws))
+        planned.append(Case(row, world, contestants([LIMIT, *variants]), horizon // 4 if quick else horizon, draws))
     return planned
 
 
 def _label(name: str, setting: str, value: float) -> str:
-    return f"{name}|{setting}|{value:g}"
+    return f"{name}-stated:{setting}={value:g}"
 
 
 def _rivals(results: pd.DataFrame, setting: str, value: float, grid: tuple[float, ...]) -> list[list[Order]]:

@@ -14,7 +14,7 @@ from latentbandits.settings import InvalidValueError
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.seasons import Seasons
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.paper.worlds import MATRICES, TITLES, rows
 from latentbandits_studies.experiments.table2 import settings as table2
 
@@ -145,10 +145,11 @@ def arms_worlds() -> dict[str, World]:
     return worlds
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return the rows of the main table, which are not run twice, other worlds, more arms, short runs, and the ablation."""
+    quick = size != "full"
     horizon, draws = (QUICK_HORIZON, QUICK_DRAWS) if quick else (HORIZON, DRAWS)
-    planned = table2.cases(quick)
+    planned = [case for case in table2.cases(size) if not set(case.policies) & {*table2.LAGGED}]
     for name, world in {**worlds(), **arms_worlds()}.items():
         planned.append(Case(name, world, _all(name, world), horizon, draws, seed=SEED))
     for arms in MANY:
