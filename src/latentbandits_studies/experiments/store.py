@@ -38,7 +38,7 @@ class Column(NamedTuple):
 _COUNTED = {"probes": "probes begun", "probe_rounds": "rounds spent on probes"}
 COLUMNS = (
     Column("case", "object", "the world, by its name within the experiment"),
-    Column("policy", "object", "the policy; a registered name, or a spec such as `adasp-ucb-table:gated=False,interval=40`"),
+    Column("policy", "object", "the policy: a registered name, or a spec such as `adasp-ucb-table:gated=False,interval=40`"),
     Column("draw", "int64", "which reward matrix; the same draw and repeat are the same world for every policy"),
     Column("repeat", "int64", "which run on it"),
     Column("regret", "float64", "cumulative regret per group against the oracle that sees the state"),
@@ -172,22 +172,20 @@ class Store:
         return table[[column.name for column in COLUMNS if column.name in table]]
 
     def refuse_smaller(self, experiment: str, size: Size, sizes: Sequence[int | None] | None = None) -> None:
-        """Refuse if a smaller run of an experiment, or one with other draws, would replace its results."""
+        """Refuse if a smaller run of an experiment, or one with other draws, would replace results that are judged."""
         file, about = self.folder / f"{experiment}.parquet", self.descriptions().get(experiment)
         try:
-            judged = not pd.read_parquet(file, columns=["quick"])["quick"].all()
+            quick = pd.read_parquet(file, columns=["quick"])["quick"].all()
         except Exception:  # not there, or damaged
             return
-        there: Size = about["size"] if about is not None else "full" if judged else "quick"
-        if about is not None and about["sizes"] is not None:
+        if quick or (about is not None and about["sizes"] is not None):
             return
+        there = "full" if about is None else about["size"]
+        rule = f"or in another folder: {file} is of a {there} run"
+        if sizes is not None:
+            raise InvalidValueError("reproduce", "draws and first", list(sizes), f"left out, {rule}")
         if SIZES.index(size) < SIZES.index(there):
-            raise InvalidValueError(
-                "reproduce", "size", size, f"{there}, or in another folder: {file} is of a {there} run"
-            )
-        if judged and sizes is not None:
-            rule = f"left out, or in another folder: {file} is of a {there} run"
-            raise InvalidValueError("reproduce", "draws and first", list(sizes), rule)
+            raise InvalidValueError("reproduce", "size", size, f"{there}, {rule}")
 
     def save(self, experiment: str, rows: pd.DataFrame) -> None:
         """Write an experiment's rows as Parquet."""
