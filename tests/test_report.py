@@ -150,7 +150,7 @@ def test_console_page_and_files_of_one_quick_run_say_the_same(
     judged = pd.read_csv(tmp_path / "report" / "claims.csv")
     assert set(judged["verdict"]) == {"cannot be judged"}
     assert f"Of {len(judged)}: {len(judged)} cannot be judged. A quick run judges nothing; it points to: " in said
-    assert "In full: `latentbandits reproduce many-arms`." in said
+    assert "In full: `latentbandits reproduce many-arms --full`." in said
     content = (tmp_path / "report" / "index.html").read_text()
     assert "Quick run of many-arms:" in content  # not of all experiments
     assert "In full: <code>latentbandits reproduce many-arms --full</code>" in content
