@@ -16,7 +16,7 @@ from latentbandits import cli
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.palette import STYLES
 from latentbandits_studies.commands import reproduce as command
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import VERDICTS, Claim, temper
 from latentbandits_studies.experiments.registry import Experiment, experiment, experiments, ids
 from latentbandits_studies.experiments.reproduce import Outcome, reproduce
@@ -39,10 +39,10 @@ FLAGS = [
 def small(names: Sequence[str]) -> list[Experiment]:
     """Return experiments with fewer and shorter runs than even a quick one, but for those that must pass for a quick run."""
 
-    def cases(quick: bool, one: Experiment) -> list[Case]:
+    def cases(size: Size, one: Experiment) -> list[Case]:
         return [
             dataclasses.replace(case, draws=min(case.draws, 3), horizon=min(case.horizon, 400))
-            for case in one.cases(quick)[: 4 if one.id == "stress" else None]
+            for case in one.cases(size)[: 4 if one.id == "stress" else None]
         ]
 
     return [
