@@ -17,7 +17,7 @@ from latentbandits import cli
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.palette import STYLES
 from latentbandits_studies.commands import reproduce as command
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import KINDS, VERDICTS, Claim, temper
 from latentbandits_studies.experiments.paper.worlds import rows
 from latentbandits_studies.experiments.registry import Experiment, experiment, experiments, ids
@@ -40,10 +40,10 @@ CHEAP = ("many-arms", "timing")  # to plot
 def small(names: Sequence[str]) -> list[Experiment]:
     """Return experiments with fewer and shorter runs than even a quick one, but for those that must pass for a quick run."""
 
-    def cases(quick: bool, one: Experiment) -> list[Case]:
+    def cases(size: Size, one: Experiment) -> list[Case]:
         return [
             dataclasses.replace(case, draws=min(case.draws, 3), horizon=min(case.horizon, 400))
-            for case in one.cases(quick)[: 4 if one.id == "stress" else None]
+            for case in one.cases(size)[: 4 if one.id == "stress" else None]
         ]
 
     return [
@@ -56,7 +56,7 @@ def made(names: Sequence[str], folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("latentbandits_studies.experiments.reproduce.experiments", small)
         make_hasty(patch)
-        reproduce(names, folder / "results", quick=True)
+        reproduce(names, folder / "results", "quick")
     write_report(folder / "results", folder / "report")
 
 
@@ -154,7 +154,7 @@ def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) 
     rows.assign(quick=False).to_parquet(tmp_path / "ablation.parquet")
     content = write_report(tmp_path, tmp_path / "report").page.read_text()
     assert "Quick run of many-arms:" in content
-    assert "In full: <code>latentbandits reproduce many-arms</code>" in content
+    assert "In full: <code>latentbandits reproduce many-arms --full</code>" in content
     assert "Not run, and so not on this page: table2, winning-rates" in content
     assert "file that describes these runs is missing" in content
     assert "None" not in re.sub(r"base64,[^\"]*", "", content)
@@ -169,12 +169,12 @@ def test_console_page_and_files_of_one_quick_run_say_the_same(
     said = capsys.readouterr().out
     judged = pd.read_csv(tmp_path / "report" / "claims.csv")
     assert set(judged["verdict"]) == {"cannot be judged"}
-    assert re.search(r"^many-arms +[\d.]+ s  points to: ", said, re.MULTILINE)
-    assert "open the page in a browser; to judge the claims: `latentbandits reproduce many-arms`" in said
+    assert re.search(r"^many-arms +[\d.]+ s  quick runs point to: ", said, re.MULTILINE)
+    assert "open the page in a browser; to judge the claims: `latentbandits reproduce many-arms --full`" in said
     assert str(tmp_path / "report" / "index.html") in said
     content = (tmp_path / "report" / "index.html").read_text()
     assert "Quick run of many-arms:" in content  # not of all experiments
-    assert "In full: <code>latentbandits reproduce many-arms</code>" in content
+    assert "In full: <code>latentbandits reproduce many-arms --full</code>" in content
     assert "| cannot be judged (points to: " in (tmp_path / "report" / "claims.md").read_text()
 
 
@@ -183,7 +183,7 @@ def test_what_a_quick_run_points_to_is_no_verdict() -> None:
     full, quick = (Outcome(experiment("many-arms"), temper(claims, hasty), 1.0, 4, 0) for hasty in (False, True))
     words = "1 holds, 1 does not hold, 1 is tied, 1 cannot be judged"
     assert command.line(full) == f"many-arms                1.0 s  {words}"
-    assert command.line(quick) == f"many-arms                1.0 s  points to: {words}"
+    assert command.line(quick) == f"many-arms                1.0 s  quick runs point to: {words}"
     assert [claim.wording for claim in quick.claims] == [
         *(f"cannot be judged (points to: {word})" for word in VERDICTS[:-1]),
         "cannot be judged",

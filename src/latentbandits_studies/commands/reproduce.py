@@ -14,8 +14,8 @@ SUMMARY = "run the experiments and write results and the report"
 RESUMES = True
 FEWEST = 4  # draws: intervals of fewer say nothing
 EXAMPLES = (
-    "latentbandits reproduce --quick",
-    "latentbandits reproduce table2 ablation --out paper",
+    "latentbandits reproduce",
+    "latentbandits reproduce table2 ablation --full --out paper",
     "latentbandits reproduce table2 --policies skeleton:WinStayLoseShift --quick --draws 8 --out mine",
 )
 
@@ -35,11 +35,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="EXPERIMENT",
         help="leave these out, for instance `--without stress real`; the page keeps what an earlier run has found",
     )
-    parser.add_argument(
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument(
         "--quick",
-        action="store_true",
-        help="fewer matrices and shorter sweeps: all experiments in three to four minutes, with wider intervals",
+        action="store_const",
+        dest="size",
+        const="quick",
+        help="fewer matrices and shorter sweeps of everything, with wider intervals: judges nothing",
     )
+    sizes.add_argument(
+        "--full",
+        action="store_const",
+        dest="size",
+        const="full",
+        help="everything in full, in tens of minutes (default: the paper's main table in full, the rest quick)",
+    )
+    parser.set_defaults(size="paper")
     problem.workers(parser)
     problem.policies(parser, "with table2 alone: policies of your own, beside the published cells and our rows")
     parser.add_argument(
@@ -84,23 +95,22 @@ def run(options: argparse.Namespace) -> int:
             waiting.remove(outcome.experiment.id)
             progress.title = f"simulating {waiting[0]}" if waiting else "simulating"
 
-        reproduce(chosen, results, options.quick, options.workers, progress, finished, executor, sizes)
+        reproduce(chosen, results, options.size, options.workers, progress, finished, executor, sizes)
     if options.policies:
         from latentbandits_studies.experiments.store import Store
         from latentbandits_studies.experiments.table2.own import own_text
 
-        print("\n" + own_text(Store(results, read_only=True).load("table2"), chosen[0].cases(options.quick)))
+        print("\n" + own_text(Store(results, read_only=True).load("table2"), chosen[0].cases(options.size)))
     with Progress("plotting", unit="experiments") as progress:
         report = write_report(results, report_at, progress)
-    print(
-        f"\n{report.screen(following(options, sizes is not None))}\nThis run took {clock(time.perf_counter() - begin)}."
-    )
+    quick = sizes is not None or any(one.is_quick(options.size) for one in chosen)
+    print(f"\n{report.screen(following(options, quick))}\nThis run took {clock(time.perf_counter() - begin)}.")
     return 0
 
 
-def following(options: argparse.Namespace, partial: bool) -> str:
-    """Return what to do after a run: open the page, and run in full what was run in short."""
-    if not (options.quick or partial):
+def following(options: argparse.Namespace, quick: bool) -> str:
+    """Return what to do after a run: open the page, and run in full what was not; `quick` says whether there is such a thing."""
+    if not quick:
         return "open the page in a browser"
     minutes = "" if options.experiments or options.without else ", in tens of minutes"
     return f"open the page in a browser; to judge the claims{minutes}: `{in_full(options)}`"
@@ -144,6 +154,7 @@ def in_full(options: argparse.Namespace) -> str:
     words = ["latentbandits", "reproduce", *options.experiments]
     words += ["--without", *options.without] if options.without else []
     words += ["--policies", *options.policies] if options.policies else []
+    words.append("--full")
     return shlex.join(words)
 
 

@@ -3,12 +3,12 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_GROUP
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS
 from latentbandits.presentation.palette import BLACK
 from latentbandits_studies.experiments import plots
 from latentbandits_studies.experiments.case import OWN
 from latentbandits_studies.experiments.claims import ABOVE, BELOW, TARGET, TIED, Claim, all_of, compared
-from latentbandits_studies.experiments.paper.worlds import COLUMNS, TITLES, rows
+from latentbandits_studies.experiments.paper.worlds import COLUMNS, SINGLE_GROUP, TITLES, rows
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 from latentbandits_studies.experiments.state_library import claims as library
 from latentbandits_studies.experiments.table2 import settings as table2
@@ -80,4 +80,5 @@ EXPERIMENT = Experiment(
     ours=True,
     place=125,
     figures=(MULTIPLES,),
+    judged="paper",
 )

@@ -7,20 +7,17 @@ from matplotlib.figure import Figure
 
 from latentbandits.presentation.palette import BLACK, GREY, label, legend_below
 from latentbandits.simulation.results import interval
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, PRINT_TIE, TARGET, Claim, per_draw
 from latentbandits_studies.experiments.paper.worlds import (
-    MATRICES,
-    QUICK_MATRICES,
-    REPEATS,
     SCALE,
     SWEEPS,
-    fitted,
     published,
     rows,
 )
 from latentbandits_studies.experiments.plots import Span, curve, look, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
+from latentbandits_studies.experiments.table2 import settings as table2
 
 SUMMARY = (
     "twice the regret per group, or means on [0, 2]: D-UCB and SW-UCB under both, beside print, at four levels of noise"
@@ -33,14 +30,14 @@ WIDE = " | means on [0, 2]"  # ends the names of cases
 SPAN = (0.0, 2.0)
 
 
-def cases(quick: bool) -> list[Case]:
-    """Return the rows of the main table that change the noise, as they are and with means on [0, 2]."""
-    sizes = (QUICK_MATRICES, 1) if quick else (MATRICES, REPEATS)
+def cases(size: Size) -> list[Case]:
+    """Return the rows of the main table that change the noise: the same runs, and others with means on [0, 2]."""
     planned = []
-    for row in ROWS:
-        world, horizon = rows()[row]
-        for name, one in ((row, world), (row + WIDE, dataclasses.replace(world, span=SPAN))):
-            planned.append(Case(name, one, {column: fitted(column) for column in POLICIES}, horizon, *sizes))
+    for case in table2.columns(size):
+        if case.name in ROWS:
+            mine = dataclasses.replace(case, policies={name: case.policies[name] for name in POLICIES})
+            world = dataclasses.replace(rows()[case.name][0], span=SPAN)
+            planned += [mine, dataclasses.replace(mine, name=case.name + WIDE, world=world, bins=1)]
     return planned
 
 
@@ -132,4 +129,5 @@ EXPERIMENT = Experiment(
     ours=True,
     place=15,
     figures=(BOTH,),
+    judged="paper",
 )

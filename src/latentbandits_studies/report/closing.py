@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from latentbandits.presentation.palette import label
 from latentbandits_studies.experiments.claims import KINDS
 from latentbandits_studies.experiments.paper.worlds import rows
 from latentbandits_studies.experiments.state_library import claims as library
-from latentbandits_studies.experiments.table2.agreement import agreement
+from latentbandits_studies.experiments.table2.agreement import agreement, label
 from latentbandits_studies.report.verdicts import Judged, brief, of_kind
 
 WIDTH, INDENT = 100, 14

@@ -91,7 +91,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
             hasty, about = bool(rows["quick"].any()), described.get(name)
             claims = temper(one.score(rows), hasty or (about is not None and about["sizes"] is not None))
             findings[name] = one.finding(rows) if one.finding is not None else verdicts.counts(claims)
-            sections[name] = section(one, rows, folder, claims, findings[name], hasty) + _warn_stale(about, name, hasty)
+            sections[name] = section(one, rows, folder, claims, findings[name], hasty) + _warn_stale(about, name)
             if name == MAIN:
                 report.main.extend(closing.main_table(rows))
             report.judged[name], quick[name] = claims, hasty
@@ -123,11 +123,11 @@ def _other(name: str) -> str:
     return tag("p", words, command, " computes what has changed.", classes="quick")
 
 
-def _warn_stale(about: Description | None, name: str, quick: bool) -> str:
+def _warn_stale(about: Description | None, name: str) -> str:
     """Return a warning if the rows of an experiment were not computed by this code."""
     if about is None:
         return ""
-    cases = resize(experiment(name).cases(quick), about["sizes"])
+    cases = resize(experiment(name).cases(about["size"]), about["sizes"])
     return "" if about["code"] == digest_cases(cases) else _other(name)
 
 
@@ -247,7 +247,7 @@ def _warning(hasty: list[str]) -> str:
     words = (
         "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
     )
-    full = tag("code", "latentbandits reproduce" + ("" if every else f" {' '.join(hasty)}"))
+    full = tag("code", " ".join(["latentbandits reproduce", *([] if every else hasty), "--full"]))
     minutes = ", in tens of minutes" if every else ""
     return tag("p", f"Quick run of {which}: {words}In full{minutes}: ", full, ".", classes="quick")
 

@@ -69,13 +69,12 @@ def brief(claims: Sequence[Claim]) -> str:
     >>> from latentbandits_studies.experiments.claims import Claim, temper
     >>> from latentbandits_studies.report.verdicts import brief
     >>> claims = [Claim("a/b", "", "", "", "holds"), Claim("a/c", "", "", "", "tied")]
-    >>> brief(claims), brief(temper(claims, True)), brief([])
-    ('1 holds, 1 is tied', 'points to: 1 holds, 1 is tied', 'no claims')
+    >>> brief(claims + temper(claims, True)), brief([])
+    ('1 holds, 1 is tied; quick runs point to: 1 holds, 1 is tied', 'no claims')
     """
-    if not claims:
-        return "no claims"
-    hints = [claim.points_to or claim.verdict for claim in claims]
-    return ("points to: " if any(claim.points_to for claim in claims) else "") + _listed(hints)
+    judged = _listed([claim.verdict for claim in claims if not claim.points_to])
+    hints = _listed([claim.points_to for claim in claims if claim.points_to])
+    return "; ".join(filter(None, [judged, f"quick runs point to: {hints}" if hints else ""])) or "no claims"
 
 
 def _listed(words: Sequence[str]) -> str:
