@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from latentbandits.cli import compiling
-from latentbandits.compiled import cache
+from latentbandits.compiled import cache, waited
 from latentbandits.presentation import progress as screen
 
 Clock = Callable[[float], None]
@@ -56,7 +56,7 @@ def test_a_line_says_how_far_and_how_long_still(clock: Clock, capsys: pytest.Cap
 def test_compiling_counts_as_time_that_passed_but_not_as_time_that_is_left(
     clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    progress, before = screen.Progress("table2"), screen.waited()
+    progress, before = screen.Progress("table2"), waited()
     monkeypatch.setattr(screen, "waited", lambda: before + 60.0)
     clock(100)
     progress(50, 100)

@@ -113,7 +113,7 @@ def following(options: argparse.Namespace, quick: bool) -> str:
     if not quick:
         return "open the page in a browser"
     minutes = "" if options.experiments or options.without else ", in tens of minutes"
-    return f"open the page in a browser; to judge the claims{minutes}: `{in_full(options)}`"
+    return f"open the page in a browser; to judge all claims{minutes}: `{in_full(options)}`"
 
 
 def select(options: argparse.Namespace) -> "list[Experiment]":

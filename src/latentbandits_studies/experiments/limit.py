@@ -36,7 +36,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             f"less in {words.count(ABOVE)} of {len(words)}, tied in {words.count(TIED)}, more in {words.count(BELOW)}; the nearest is "
             f"{name} at {TITLES[row]}: {nearest.text} times",
             all_of(words, ABOVE),
-            "it plans a few rounds ahead, so that it is near the best possible regret and not proved to be it",
+            "a policy that is given everything but the state, and not a bound: near the least possible regret where that is known",
             TARGET,
         )
     ]

@@ -75,7 +75,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
                 for name in POLICIES
             ),
             HOLDS if doubled and not wide else FAILS if wide and not doubled else OPEN,
-            f"print agrees with an interval that comes within {PRINT_TIE:.0%} of it, its own scatter; the four intervals share the 5 %",
+            f"print agrees with an interval that comes within {100 * PRINT_TIE:.0f} % of it, its own scatter; the intervals share the 5 %",
             TARGET,
         )
     ]
@@ -104,8 +104,7 @@ def plot_explanations(results: pd.DataFrame) -> Figure:
         ):
             curve(axes, noises, [cells(results, row, name, wide) for row in ROWS], **looks)
         printed = [published()[row][name] for row in ROWS]
-        given = {"marker": "D", "color": "white", "markeredgecolor": BLACK, "linestyle": "none", "zorder": 5}
-        axes.plot(noises, printed, label="published", **given)
+        axes.plot(noises, printed, "D", color="white", markeredgecolor=BLACK, zorder=5, label="published")
         ticks(axes, noises, "standard deviation of the noise")
         axes.set_title(label(name), fontsize=9)
     grid[0].set_ylabel("cell of the main table")

@@ -26,12 +26,12 @@ TITLE = "Adaptive exploration for latent-state bandits, reproduced"
 MAIN, WHY = "table2", "scale"  # the main table, and why ours is doubled beside it, which is said first
 # Chapters: the id of each, its title, and the lowest place of an experiment in it
 CHAPTERS: tuple[tuple[str, str, int], ...] = (
-    ("main", "The main table", 0),
+    ("main-table", "The main table", 0),
     ("figures", "The paper's figures", 20),
-    ("text", "The paper's examples and theory", 70),
+    ("examples", "The paper's examples and theory", 70),
     ("beyond", "Beyond the paper", 125),
 )
-LAST: Mapping[str, str] = {"verdicts": "Verdicts", "choices": "Choices", "runs": "What was run"}
+LAST = {"verdicts": "Verdicts", "choices": "Choices", "runs": "What was run"}
 # What the paper asks, does and finds, in our words
 STORY = (
     "Which arm should one play when the best one depends on a hidden state that changes by itself, and when all that tells of it are "
@@ -162,7 +162,7 @@ def section(
 
 def chapters(sections: Mapping[str, str], findings: Mapping[str, str]) -> list[str]:
     """Return the chapters with their experiments; the first begins with why cells are compared with twice our regret."""
-    parts = []
+    parts: list[str] = []
     for place, (id, title, begin) in enumerate(CHAPTERS):  # noqa: A001
         end = CHAPTERS[place + 1][2] if place + 1 < len(CHAPTERS) else float("inf")
         chosen = [name for name in sections if begin <= experiment(name).place < end]

@@ -171,12 +171,14 @@ def agreement(results: pd.DataFrame) -> Agreement:
     ours = pd.DataFrame({row: {name: SCALE * mean(results, row, name) for name in COLUMNS} for row in rows()})
     theirs = pd.DataFrame(published()).loc[list(COLUMNS), list(rows())]
     off = (ours / theirs - 1).abs().to_numpy()
-    orders = {
-        title: tuple(list(np.log(table.loc[list(names)]).mean(axis=1).sort_values().index) for table in (theirs, ours))
-        for title, names in (("two groups", TWO_GROUP), ("one group", SINGLE_GROUP))
-    }
-    counts = [int((off < share).sum()) for share in (REPRODUCED, 0.25)]
-    return Agreement(off.size, *counts, float(off.max()), *_winners(results), orders)
+
+    def ranked(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
+        return [str(name) for name in np.log(table.loc[list(names)]).mean(axis=1).sort_values().index]
+
+    groups = {"two groups": TWO_GROUP, "one group": SINGLE_GROUP}
+    orders = {title: (ranked(theirs, names), ranked(ours, names)) for title, names in groups.items()}
+    near, nearby = (int((off < share).sum()) for share in (REPRODUCED, 0.25))
+    return Agreement(off.size, near, nearby, float(off.max()), *_winners(results), orders)
 
 
 def targets(results: pd.DataFrame) -> list[Claim]:
