@@ -1,7 +1,7 @@
-"""Write the tables of docs/data.md, docs/stress.md and docs/results.md from the results of a full run.
+"""Write the tables of docs/main-table.md, data.md, stress.md and results.md from the results of a full run.
 
-``python -m tests.measured results`` after ``latentbandits reproduce``. The sentences
-around the tables are written by hand: read them again.
+``python -m tests.measured results`` after ``latentbandits reproduce --full``; ``python -m tests.measured results table2`` for the main
+table alone, of which ``latentbandits reproduce`` has all. The sentences around the tables are written by hand: read them again.
 """
 
 import re
@@ -22,6 +22,8 @@ from latentbandits_studies.experiments.state_library import claims as library
 from latentbandits_studies.experiments.state_library.settings import title
 from latentbandits_studies.experiments.store import Store
 from latentbandits_studies.experiments.stress import claims as stress
+from latentbandits_studies.experiments.table2 import markdown
+from latentbandits_studies.experiments.table2.agreement import agreement
 
 DOCS = Path(__file__).parents[1] / "docs"
 SHOWN = 9  # policies of the stress worlds
@@ -98,8 +100,18 @@ def replaced(page: Path, head: str, rows: list[str]) -> None:
     page.write_text(pattern.sub(lambda found: found[1] + "\n".join(rows) + "\n", text))
 
 
+def main_table(folder: Path) -> None:
+    """Write the main table, and how near it comes to print."""
+    results, page = pd.read_parquet(folder / "table2.parquet"), DOCS / "main-table.md"
+    head, _, *rows = markdown(results).splitlines()
+    replaced(page, head, rows)
+    said = re.compile(r"^\d+ of \d+ cells are within .*$", re.MULTILINE)
+    page.write_text(said.sub(agreement(results).text, page.read_text()))
+
+
 def main(folder: Path) -> None:
     """Write the pages."""
+    main_table(folder)
     results = pd.read_parquet(folder / "real.parquet")
     rows = [real_row(results, line) for line in real.standings(results).to_dict("records")]
     replaced(DOCS / "data.md", "| dataset | best single arm |", rows)
@@ -118,4 +130,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    (main_table if "table2" in sys.argv[2:] else main)(Path(sys.argv[1]))

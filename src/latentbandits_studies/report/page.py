@@ -20,6 +20,7 @@ from latentbandits_studies.experiments.case import resize
 from latentbandits_studies.experiments.claims import Claim, temper
 from latentbandits_studies.experiments.registry import Experiment, experiment, ids
 from latentbandits_studies.experiments.store import Description, Store, digest_cases
+from latentbandits_studies.experiments.table2 import markdown
 from latentbandits_studies.report import closing, verdicts
 
 TITLE = "Adaptive exploration for latent-state bandits, reproduced"
@@ -94,6 +95,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
             sections[name] = section(one, rows, folder, claims, findings[name], hasty) + _warn_stale(about, name)
             if name == MAIN:
                 report.main.extend(closing.main_table(rows))
+                write_whole(folder / "main-table.md", markdown(rows).encode())
             report.judged[name], quick[name] = claims, hasty
         except (LookupError, ValueError):  # a case, policy or column that this version does not have
             sections[name] = _heading(one) + _other(name)

@@ -35,6 +35,8 @@ GROUPS = {
     "The package's own, and fixed schedules": ((), (*settings.PACKAGE, *settings.SAME.values())),
     "Policies that the paper does not have": (tuple(name for name in ADDED if name != LIBRARY_TWO), ADDED),
 }
+# The columns as the paper groups them
+PRINTED = {"two groups": TWO_GROUP, "one group": SINGLE_GROUP, "reference": (BEST_ARM,)}
 WORDS = Html(
     "Mean cumulative regret per group with its 95 % interval over matrices; below it twice that, which is the paper's scale, the "
     "published cell, and the ratio of the two. Marked: the best of the group. The first two tables have the settings that fit the table "
@@ -57,30 +59,51 @@ def tables(results: pd.DataFrame) -> str:
     return tag("h4", "As the paper prints it") + as_printed(summary) + more
 
 
+def printed_cells(summary: pd.DataFrame, row: str) -> dict[str, list[tuple[str, bool]]]:
+    """Return a row of the main table: per column the published number and twice our regret, each with whether it is its group's lowest."""
+    cells = summary.set_index(["row", "policy"])
+    line: dict[str, list[tuple[str, bool]]] = {}
+    for names in PRINTED.values():
+        for name in names:
+            line[name] = [
+                (
+                    f"{cells.loc[(row, name), column]:,.0f}",
+                    len(names) > 1 and settings.best(summary, row, names, column) == name,
+                )
+                for column in ("published", "scaled")
+            ]
+    return line
+
+
+def markdown(results: pd.DataFrame) -> str:
+    """Return the main table for a page of Markdown: published / ours in each cell, the lowest of a group in bold."""
+    summary = settings.summary(results)
+    lines = [f"| environment | {' | '.join(map(paper_label, COLUMNS))} |", "|---" * (len(COLUMNS) + 1) + "|"]
+    for row in rows():
+        cells = [
+            " / ".join(f"**{number}**" if lowest else number for number, lowest in both)
+            for both in printed_cells(summary, row).values()
+        ]
+        lines.append(f"| {TITLES[row]} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def as_printed(summary: pd.DataFrame) -> Html:
     """Return the main table, 14 rows and 13 columns: the published cell, below it twice our regret; the best of a group is marked."""
-    cells = summary.set_index(["row", "policy"])
-    groups = {"two groups": TWO_GROUP, "one group": SINGLE_GROUP, "reference": (BEST_ARM,)}
-    first = {names[0] for names in groups.values()}
+    first = {names[0] for names in PRINTED.values()}
     over = [
-        tag("th", title, colspan=str(len(names)), scope="colgroup", classes="apart") for title, names in groups.items()
+        tag("th", title, colspan=str(len(names)), scope="colgroup", classes="apart") for title, names in PRINTED.items()
     ]
     heads = [tag("th", paper_label(name), scope="col", classes="apart" if name in first else "") for name in COLUMNS]
     lines = []
     for row in rows():
         line = [tag("th", TITLES[row], scope="row")]
-        for names in groups.values():
-            best = {column: settings.best(summary, row, names, column) for column in ("published", "scaled")}
-            for name in names:
-                both = [
-                    tag(
-                        kind,
-                        f"{cells.loc[(row, name), column]:,.0f}",
-                        classes="best" if len(names) > 1 and best[column] == name else "",
-                    )
-                    for column, kind in (("published", "small"), ("scaled", "span"))
-                ]
-                line.append(tag("td", *both, classes="apart" if name in first else ""))
+        for name, both in printed_cells(summary, row).items():
+            numbers = [
+                tag(kind, number, classes="best" if lowest else "")
+                for (number, lowest), kind in zip(both, ("small", "span"), strict=True)
+            ]
+            line.append(tag("td", *numbers, classes="apart" if name in first else ""))
         lines.append(tag("tr", *line))
     caption = (
         "Cumulative regret: in each cell the published number, and below it ours (twice the regret per group). Marked: the lowest of its "
