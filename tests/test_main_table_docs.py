@@ -52,7 +52,7 @@ def test_the_sentence_agrees_with_the_cells() -> None:
 
 def test_the_readme_shows_cells_of_the_same_table() -> None:
     readme = (ROOT / "README.md").read_text()
-    head = [line for line in readme.splitlines() if line.startswith("| environment |")][0].strip("| ").split(" | ")
+    head = next(line for line in readme.splitlines() if line.startswith("| environment |")).strip("| ").split(" | ")
     columns_of = {
         name: place
         for place, name in enumerate(re.findall(r"^\| (environment .*) \|$", PAGE, re.MULTILINE)[0].split(" | "))
