@@ -44,7 +44,7 @@ STORY = (
 
 DOUBLED = (
     "The printed cells are twice the regret per group, so ours are doubled beside them. Means on [0, 2] instead of [0, 1] would double "
-    "regret as well, but less so where noise is high. "
+    "regret as well while noise is low, but not where it is high. "
 )
 
 
