@@ -188,7 +188,7 @@ def test_a_killed_run_is_taken_up_again(tmp_path: Path, capsys: pytest.CaptureFi
     assert any(found)
     assert not all(found)
     assert cli.main(["reproduce", NAME, "--quick", "--out", str(tmp_path)]) == 0
-    assert re.search(rf"^{NAME}: .* {sum(found)} of {len(found)} cells found in", capsys.readouterr().out)
+    assert re.search(rf"^{NAME} .* \({sum(found)} of {len(found)} cells found\)", capsys.readouterr().out)
     check_golden(pd.read_parquet(tmp_path / "results" / f"{NAME}.parquet"))
 
 

@@ -108,7 +108,7 @@ def plot_explanations(results: pd.DataFrame) -> Figure:
     figure, grid = panels(1, len(POLICIES), (8.6, 3.6), sharey=True)
     for axes, name in zip(grid, POLICIES, strict=True):
         for wide, looks in (
-            (False, look(name, label="twice our regret, means on [0, 1]")),
+            (False, look(name, linestyle="-", label="twice our regret, means on [0, 1]")),
             (True, {"color": GREY, "marker": "s", "linestyle": "--", "label": "our regret, means on [0, 2]"}),
         ):
             curve(axes, noises, [cells(results, row, name, wide) for row in ROWS], **looks)

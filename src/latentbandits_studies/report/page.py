@@ -55,8 +55,8 @@ class Report(NamedTuple):
     judged: dict[str, list[Claim]]
     main: list[str]
 
-    def screen(self, following: str) -> str:
-        """Return the closing screen of a run; `following` is what to do next."""
+    def screen(self, *following: str) -> str:
+        """Return the closing screen of a run; `following` is what to do next, line by line."""
         return closing.screen(self.main, self.judged, self.page, following)
 
 
