@@ -43,8 +43,8 @@ def screen(main: Sequence[str], judged: Judged, page: Path, following: Sequence[
         What to do next, line by line.
     """
     counted = {title: [claim for _, claim in of_kind(judged, kind)] for kind, title in KINDS.items()}
-    claims = [f"{title}: {brief(given)}" for title, given in counted.items() if given]
-    return "\n".join([*main, *_item("Claims", claims), *_item("Page", [f"{page}"]), *_item("Next", following)])
+    claims = [f"{title.removesuffix(' claims')}: {brief(given)}" for title, given in counted.items() if given]
+    return "\n".join([*main, *_item("Claims", claims), f"{'Page':{INDENT}}{page}", *_item("Next", following)])
 
 
 def _item(name: str, sentences: Iterable[str]) -> list[str]:
