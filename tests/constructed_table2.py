@@ -5,7 +5,7 @@ from typing import Any
 from latentbandits.policies.groups import BASELINES, LIMIT
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TIED
 from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, ADDED, COLUMNS, published, rows
-from latentbandits_studies.experiments.scale import LOUD, POLICIES, ROWS, WIDE
+from latentbandits_studies.experiments.scale import LOUD, POLICIES, ROWS, TWINS, WIDE
 from latentbandits_studies.experiments.table2 import settings as table2
 from tests.constructed import Change, Key
 
@@ -114,9 +114,9 @@ TABLE2: list[tuple[str, str, Change]] = [
 
 # Both explanations of the table's scale give what is printed, but for means on [0, 2] at high noise
 EXPLAINED: dict[Key, float] = {(row, name): PRINTED[row, name] for row in ROWS for name in POLICIES}
-EXPLAINED |= {(row + WIDE, name): 2 * PRINTED[row, name] for row in ROWS for name in POLICIES}
-EXPLAINED |= {(LOUD + WIDE, name): 1.6 * PRINTED[LOUD, name] for name in POLICIES}
-_right = {(LOUD + WIDE, name): 2 * PRINTED[LOUD, name] for name in POLICIES}
+EXPLAINED |= {(row + WIDE, TWINS[name]): 2 * PRINTED[row, name] for row in ROWS for name in POLICIES}
+EXPLAINED |= {(LOUD + WIDE, TWINS[name]): 1.6 * PRINTED[LOUD, name] for name in POLICIES}
+_right = {(LOUD + WIDE, TWINS[name]): 2 * PRINTED[LOUD, name] for name in POLICIES}
 SCALE: list[tuple[str, str, Change]] = [
     ("doubled", HOLDS, Change()),
     ("doubled", OPEN, Change(_right)),  # both agree

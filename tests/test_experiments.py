@@ -22,7 +22,7 @@ from latentbandits_studies.experiments.case import SIZES, Case
 from latentbandits_studies.experiments.claims import VERDICTS
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, QUICK_MATRICES, SWEEPS, TITLES, published, rows
 from latentbandits_studies.experiments.registry import experiment, experiments, ids
-from latentbandits_studies.experiments.reproduce import reproduce
+from latentbandits_studies.experiments.reproduce import CELL, reproduce
 from latentbandits_studies.experiments.store import COLUMNS as ROWS
 from latentbandits_studies.experiments.store import Store
 from latentbandits_studies.experiments.table2 import settings as table2
@@ -188,7 +188,7 @@ def test_a_killed_run_is_taken_up_again(tmp_path: Path, capsys: pytest.CaptureFi
     assert any(found)
     assert not all(found)
     assert cli.main(["reproduce", NAME, "--quick", "--out", str(tmp_path)]) == 0
-    assert re.search(rf"^{NAME}: .* {sum(found)} of {len(found)} cells found in", capsys.readouterr().out)
+    assert re.search(rf"^{NAME} .* \({sum(found)} of {len(found)} cells found\)", capsys.readouterr().out)
     check_golden(pd.read_parquet(tmp_path / "results" / f"{NAME}.parquet"))
 
 
@@ -224,7 +224,7 @@ def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     outcome = reproduce(["ablation"], tmp_path, "quick", progress=lambda done, total: seen.append((done, total)))[0]
     assert (outcome.computed, outcome.reused) == (1, 147)
-    assert seen[-1] == (QUICK_MATRICES * 3000, QUICK_MATRICES * 3000)  # one policy
+    assert seen[-1] == (QUICK_MATRICES * 3000 + CELL, QUICK_MATRICES * 3000 + CELL)  # one policy
     assert Store(tmp_path).descriptions()["ablation"]["seconds"] > 0.5 * whole
 
 

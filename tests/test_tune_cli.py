@@ -2,6 +2,7 @@ import argparse
 import inspect
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,5 @@ def test_progress_counts_trials_on_a_terminal(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert cli.main(command()) == 0
     said = capsys.readouterr().err
-    assert "tuning" in said
-    assert "trials/s" in said
+    assert re.search(r"tuning  \[#+\.+\]  \d\d%", said)
     assert said.endswith("\r\x1b[K")

@@ -86,13 +86,14 @@ def run(options: argparse.Namespace) -> int:
         (report_at / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as reason:
         raise InvalidValueError("reproduce", "out", options.out, "a folder that can be written to") from reason
-    waiting = [one.id for one in chosen]
+    width = max(len(one.id) for one in chosen)
+    waiting = [f"{one.id:{width}}" for one in chosen]
     with problem.playing(options) as executor, Progress(f"simulating {waiting[0]}") as progress:
 
         def finished(outcome: "Outcome") -> None:
             progress.close()
             print(line(outcome), flush=True)
-            waiting.remove(outcome.experiment.id)
+            waiting.remove(f"{outcome.experiment.id:{width}}")
             progress.title = f"simulating {waiting[0]}" if waiting else "simulating"
 
         reproduce(chosen, results, options.size, options.workers, progress, finished, executor, sizes)
@@ -104,16 +105,16 @@ def run(options: argparse.Namespace) -> int:
     with Progress("plotting", unit="experiments") as progress:
         report = write_report(results, report_at, progress)
     quick = sizes is not None or any(one.is_quick(options.size) for one in chosen)
-    print(f"\n{report.screen(following(options, quick))}\nThis run took {clock(time.perf_counter() - begin)}.")
+    print(f"\n{report.screen(*following(options, quick))}\nThis run took {clock(time.perf_counter() - begin)}.")
     return 0
 
 
-def following(options: argparse.Namespace, quick: bool) -> str:
+def following(options: argparse.Namespace, quick: bool) -> list[str]:
     """Return what to do after a run: open the page, and run in full what was not; `quick` says whether there is such a thing."""
     if not quick:
-        return "open the page in a browser"
+        return ["open the page in a browser"]
     minutes = "" if options.experiments or options.without else ", in tens of minutes"
-    return f"open the page in a browser; to judge all claims{minutes}: `{in_full(options)}`"
+    return ["open the page in a browser", f"to judge all claims{minutes}: `{in_full(options)}`"]
 
 
 def select(options: argparse.Namespace) -> "list[Experiment]":

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from latentbandits.files import write_whole
-from latentbandits.presentation.progress import Stages
+from latentbandits.presentation.progress import Report, Stages
 from latentbandits.settings import InvalidValueError, check_int
 from latentbandits_studies.experiments.case import SIZES, Case, Size, resize
 from latentbandits_studies.experiments.claims import Claim, temper
 from latentbandits_studies.experiments.registry import Experiment, experiments
 from latentbandits_studies.experiments.store import Store
+
+# Rounds that take about as long as all else that a policy in a case needs: worlds, machine code, files
+CELL = 1_000_000
 
 
 class Outcome(NamedTuple):
@@ -49,7 +52,7 @@ def reproduce(
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
-        Called with rounds done and the total, of all experiments together.
+        Called with the work done and the total, of all experiments together: rounds, and `CELL` more for each policy in a case.
     finished : callable, optional
         Called with each outcome as soon as it is there.
     executor : concurrent.futures.Executor, optional
@@ -79,7 +82,7 @@ def reproduce(
     outcomes = []
     for experiment, cases in planned.items():
         begin = time.perf_counter()
-        computed = sum(len(store.compute(case, workers, stages.next(), executor)) for case in cases)
+        computed = sum(len(store.compute(case, workers, _weighted(stages.next(), case), executor)) for case in cases)
         quick = experiment.is_quick(size)
         rows = store.rows(cases, quick)
         store.save(experiment.id, rows)
@@ -96,11 +99,17 @@ def reproduce(
     return outcomes
 
 
+def _weighted(report: Report, case: Case) -> Report:
+    """Return what a case calls with its rounds, so that work is reported: of each policy its rounds, and `CELL` more."""
+    weight = 1 + CELL / (case.horizon * case.draws * case.repeats)
+    return lambda done, total: report(round(weight * done), round(weight * total))
+
+
 def _waiting(store: Store, cases: Sequence[Case]) -> list[int]:
-    """Return how many rounds of each case remain; what two cases share is simulated for the first of them."""
-    seen, rounds = set[str](), []
+    """Return how much work of each case remains; what two cases share is simulated for the first of them."""
+    seen, work = set[str](), []
     for case in cases:
         keys = {case.keys[label] for label in store.missing(case)} - seen
         seen |= keys
-        rounds.append(case.horizon * case.draws * case.repeats * len(keys))
-    return rounds
+        work.append((case.horizon * case.draws * case.repeats + CELL) * len(keys))
+    return work

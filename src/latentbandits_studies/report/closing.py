@@ -28,7 +28,7 @@ def main_table(results: pd.DataFrame) -> list[str]:
     return [*lines, *_item("Beyond it", [own.text, own.limit_text, own.paper_text])]
 
 
-def screen(main: Sequence[str], judged: Judged, page: Path, following: str) -> str:
+def screen(main: Sequence[str], judged: Judged, page: Path, following: Sequence[str]) -> str:
     """Return the screen: at most 25 lines.
 
     Parameters
@@ -39,21 +39,18 @@ def screen(main: Sequence[str], judged: Judged, page: Path, following: str) -> s
         The claims of every experiment on the page.
     page : path
         Where the page is.
-    following : str
-        What to do next.
+    following : sequence of str
+        What to do next, line by line.
     """
     counted = {title: [claim for _, claim in of_kind(judged, kind)] for kind, title in KINDS.items()}
-    claims = [f"{title}: {brief(given)}" for title, given in counted.items() if given]
-    return "\n".join([*main, *_item("Claims", claims), *_item("Page", [str(page)]), *_item("Next", [following])])
+    claims = [f"{title.removesuffix(' claims')}: {brief(given)}" for title, given in counted.items() if given]
+    return "\n".join([*main, *_item("Claims", claims), f"{'Page':{INDENT}}{page}", *_item("Next", following)])
 
 
 def _item(name: str, sentences: Iterable[str]) -> list[str]:
-    """Return sentences beside a name, each on a line of its own."""
-    lines = [
-        line
-        for sentence in sentences
-        for line in textwrap.wrap(
-            sentence, WIDTH - INDENT, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
-    ]
+    """Return sentences beside a name, each on a line of its own; one with a command in it is not broken, so that it can be copied."""
+    lines = []
+    for sentence in sentences:
+        broken = textwrap.wrap(sentence, WIDTH - INDENT, subsequent_indent="  ", break_on_hyphens=False)
+        lines += [sentence] if "`" in sentence else broken
     return [f"{name if not place else '':{INDENT}}{line}" for place, line in enumerate(lines)]

@@ -45,7 +45,7 @@ STORY = (
 
 DOUBLED = (
     "The printed cells are twice the regret per group, so ours are doubled beside them. Means on [0, 2] instead of [0, 1] would double "
-    "regret as well, but less so where noise is high. "
+    "regret as well while noise is low, but not where it is high. "
 )
 
 
@@ -56,8 +56,8 @@ class Report(NamedTuple):
     judged: dict[str, list[Claim]]
     main: list[str]
 
-    def screen(self, following: str) -> str:
-        """Return the closing screen of a run; `following` is what to do next."""
+    def screen(self, *following: str) -> str:
+        """Return the closing screen of a run; `following` is what to do next, line by line."""
         return closing.screen(self.main, self.judged, self.page, following)
 
 

@@ -99,8 +99,8 @@ class Standing(NamedTuple):
     def text(self) -> str:
         """How it stands beside the paper's best."""
         return (
-            f"StateLibrary, which the paper does not have, has less regret than the paper's best policy with one group in {self.ahead} of "
-            f"{len(self.to_paper)} environments (beyond doubt in {self.sure}), {typical(self.to_paper):.2f} times as much on average."
+            f"StateLibrary, which is not the paper's, has less regret than its best policy with one group in {self.ahead} of "
+            f"{len(self.to_paper)} environments (beyond doubt in {self.sure}): {typical(self.to_paper):.2f} times on average."
         )
 
     @property
@@ -108,16 +108,16 @@ class Standing(NamedTuple):
         """How it stands beside the limit."""
         near, far = self.to_limit.idxmin(), self.to_limit.idxmax()
         return (
-            f"It has {typical(self.to_limit):.2f} times the regret of a filter that is given the truth "
+            f"It has {typical(self.to_limit):.2f} times the regret of the limit "
             f"({self.to_limit[near]:.2f} at {title(str(near))}, {self.to_limit[far]:.2f} at {title(str(far))})."
         )
 
     @property
     def paper_text(self) -> str:
-        """How the paper's best stands beside the limit."""
+        """How the paper's best stands beside the limit, and what that is."""
         return (
-            f"The paper's best policy with one group has {typical(self.paper_to_limit):.2f} times that regret "
-            f"({self.paper_to_limit.min():.2f} to {self.paper_to_limit.max():.2f} by environment)."
+            f"The limit is a filter that is given the truth; the paper's best has {typical(self.paper_to_limit):.2f} times its regret "
+            f"({self.paper_to_limit.min():.2f} to {self.paper_to_limit.max():.2f})."
         )
 
 
