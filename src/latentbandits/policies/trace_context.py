@@ -58,13 +58,13 @@ def write_features(policy: "TraceLearner", memory: "Memory", context: np.ndarray
 
 @kernel
 def visited(policy: "TraceLearner", choice: Choice) -> int:
-    """Return the number of available arms of the probe set."""
-    if len(policy.probe_set) == 0:
-        return available(choice)
-    number = 0
-    for place in range(len(policy.probe_set)):
-        number += choice.arm_scores[policy.probe_set[place]].available
-    return int(number)
+    """Return the number of available arms of the probe set, or of those that a probe visits if that is less."""
+    number = available(choice)
+    if len(policy.probe_set) > 0:
+        number = 0
+        for place in range(len(policy.probe_set)):
+            number += int(choice.arm_scores[policy.probe_set[place]].available)
+    return min(number, policy.probe_size) if policy.probe_size > 0 else number
 
 
 @kernel
@@ -79,6 +79,18 @@ def nth_visited(policy: "TraceLearner", choice: Choice, n: int) -> int:
                 return int(policy.probe_set[place])
             left -= 1
     return -1
+
+
+@kernel
+def highest_unvisited(policy: "TraceLearner", choice: Choice, visits: np.ndarray, probe: int) -> int:
+    """Return the available arm of the probe set with the highest index that a probe has not visited, the first of equals."""
+    best, top = -1, -np.inf
+    for place in range(policy.arms if len(policy.probe_set) == 0 else len(policy.probe_set)):
+        arm = place if len(policy.probe_set) == 0 else int(policy.probe_set[place])
+        arm_score = choice.arm_scores[arm]
+        if arm_score.available and visits[arm] != probe and (best < 0 or arm_score.index > top):
+            best, top = arm, arm_score.index
+    return best
 
 
 @kernel
