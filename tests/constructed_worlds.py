@@ -69,6 +69,10 @@ MISSPECIFICATION: list[tuple[str, str, Change]] = [
 MANY: dict[Key, float] = {}
 for _arms in many_arms.ARMS:
     MANY |= {(f"{_arms} arms", "adasp-ucb"): 50.0 * _arms**1.5, (f"{_arms} arms", "adarp-ucb"): 50.0 * _arms}
+for _arms in many_arms.MANY:
+    for _name in many_arms.SEQUENTIAL:
+        MANY |= {(f"{_arms} arms", f"{_name}|{_pick}"): 100.0 for _pick in many_arms.PICKS}
+        MANY[f"{_arms} arms", f"{_name}|{many_arms.BY_INDEX}"] = 80.0
 
 
 def spent(sequential: float, randomized: float) -> dict[str, dict[Key, float]]:
@@ -92,6 +96,16 @@ MANY_ARMS: list[tuple[str, str, Change]] = [
     ("one-round", FAILS, Change({}, (), spent(900, 200))),
     ("one-round", HOLDS, Change({}, (), spent(900, 100))),
     ("one-round", TIED, Change({}, _doubt, spent(100, 100))),
+    *(
+        (f"{name.removesuffix('-ucb')}-{end}", verdict, change)
+        for name in many_arms.SEQUENTIAL
+        for end, rival in (("subset", many_arms.ALL_ARMS), ("index", many_arms.BLINDLY))
+        for verdict, change in (
+            (HOLDS, Change({}, (), spent(900, 50))),
+            (FAILS, Change({("20 arms", f"{name}|{rival}"): 50.0}, (), spent(900, 50))),
+            (TIED, Change({("10 arms", f"{name}|{rival}"): 80.0}, (), spent(900, 50))),
+        )
+    ),
 ]
 
 

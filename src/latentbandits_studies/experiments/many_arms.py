@@ -1,11 +1,12 @@
-"""Many arms: a randomized probe stays one round, a sequential probe grows with the arms."""
+"""Many arms: a randomized probe stays one round, a sequential probe grows with the arms unless it visits only some of them."""
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
-from latentbandits.presentation.palette import legend_below
+from latentbandits.presentation.palette import BLUE, GREY, ORANGE, label, legend_below
+from latentbandits.protocols import Contestant
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
@@ -14,11 +15,14 @@ from latentbandits_studies.experiments.claims import (
     FAILS,
     HOLDS,
     OPEN,
+    TARGET,
     TIED,
     Claim,
     Order,
     all_of,
     compared,
+    mean,
+    order,
     per_draw,
 )
 from latentbandits_studies.experiments.paper.worlds import fitted
@@ -30,6 +34,12 @@ ARMS = (2, 3, 5, 10, 20)
 HORIZON = 5_000
 # With a reward's slope per previous arm, 20 arms would have 60 features; one-hot plus reward has 41.
 LAG = "one-hot"
+# Sequential probes of all arms, of the three with the highest index, and of three that are always the same: since arms are exchangeable,
+# a random three. Gates and intervals are the presets', in proportion to the rounds of a probe, so that all probe about equally much.
+SOME, MANY = 3, (5, 10, 20)
+ALL_ARMS, BY_INDEX, BLINDLY = "all arms", f"{SOME} by index", f"{SOME} blindly"
+PICKS = (ALL_ARMS, BY_INDEX, BLINDLY)
+SEQUENTIAL = ("adasp-ucb", "sp-ucb")
 
 
 def cases(quick: bool) -> list[Case]:
@@ -45,9 +55,17 @@ def cases(quick: bool) -> list[Case]:
             "sw-ucb": policy("sw-ucb", arms=arms, window=25 * arms),
             LIMIT: policy(LIMIT, arms=arms),
         }
+        if arms in MANY:
+            policies |= {f"{name}|{pick}": _visiting(name, arms, pick) for name in SEQUENTIAL for pick in PICKS}
         draws = (8 if arms <= 5 else 2) if quick else (64 if arms <= 10 else 24)
         planned.append(Case(f"{arms} arms", world, policies, HORIZON // 2 if quick else HORIZON, draws))
     return planned
+
+
+def _visiting(name: str, arms: int, pick: str) -> Contestant:
+    """Return a sequential policy whose probes visit some arms."""
+    some = fitted(name, arms, lag=LAG, probe_size=0 if pick == ALL_ARMS else SOME)
+    return some._replace(probe_size=0, probe_set=tuple(range(SOME))) if pick == BLINDLY else some
 
 
 def growth(results: pd.DataFrame, name: str, column: str) -> Order:
@@ -95,13 +113,34 @@ def score(results: pd.DataFrame) -> list[Claim]:
             FAILS if steady.word == ABOVE else HOLDS if steady.high <= 1.25 else TIED,
             "as many groups as arms; up to a quarter more is counted as not growing, where the arms are ten times as many",
         ),
+        *(_subset(results, name, other) for name in SEQUENTIAL for other in (ALL_ARMS, BLINDLY)),
     ]
+
+
+def _subset(results: pd.DataFrame, name: str, other: str) -> Claim:
+    """Judge that a probe of the arms with the highest index has less regret than another, where there are many arms."""
+    chosen, rival = f"{name}|{BY_INDEX}", f"{name}|{other}"
+    orders = {arms: order(results, f"{arms} arms", chosen, rival, len(MANY) - 1) for arms in MANY[1:]}
+    few = order(results, f"{MANY[0]} arms", chosen, rival)
+    rounds = [order(results, f"{arms} arms", chosen, rival, column="probe_rounds").ratio for arms in MANY]
+    against = "all arms" if other == ALL_ARMS else f"{SOME} arms that are always the same"
+    return Claim(
+        f"many-arms/{name.removesuffix('-ucb')}-{'subset' if other == ALL_ARMS else 'index'}",
+        f"{label(name)} whose probes visit the {SOME} arms with the highest index has less regret than with probes of {against}, at "
+        f"{' and '.join(map(str, orders))} arms",
+        "derived",
+        "; ".join(f"{arms} arms: {found.text}" for arms, found in orders.items()),
+        all_of(found.word for found in orders.values()),
+        f"{MANY[0]} arms: {few.text}; rounds of probes, by number of arms: " + ", ".join(f"{share:.2f}" for share in rounds)
+        + f"; regret with {other}: " + ", ".join(f"{mean(results, f'{arms} arms', rival):,.0f}" for arms in MANY),
+        TARGET,
+    )
 
 
 def plot_arms(results: pd.DataFrame) -> Figure:
     """Regret and probe rounds over the number of arms."""
     figure, (left, right) = panels(1, 2, (8.6, 3.4))
-    for name in dict.fromkeys(results["policy"]):
+    for name in (name for name in dict.fromkeys(results["policy"]) if "|" not in name):
         for axes, column in ((left, "regret"), (right, "probe_rounds")):
             cells = [interval(per_draw(results, f"{arms} arms", name, column)) for arms in ARMS]
             if cells[0][0] > 0:
@@ -114,9 +153,31 @@ def plot_arms(results: pd.DataFrame) -> Figure:
     return figure
 
 
+def plot_subsets(results: pd.DataFrame) -> Figure:
+    """Regret and probe rounds of sequential probes that visit all arms, or some."""
+    figure, grid = panels(1, 4, (9.6, 3.2))
+    for place, (name, column) in enumerate((name, column) for name in SEQUENTIAL for column in ("regret", "probe_rounds")):
+        axes = grid[place]
+        for pick, color, line in zip(PICKS, (GREY, BLUE, ORANGE), ("-", "-", "--"), strict=True):
+            cells = [interval(per_draw(results, f"{arms} arms", f"{name}|{pick}", column)) for arms in MANY]
+            curve(axes, MANY, cells, color=color, linestyle=line, label=pick)
+        ticks(axes, MANY, "number of arms")
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("regret" if column == "regret" else "rounds spent on probes")
+        axes.set_title(label(name), fontsize=9)
+    legend_below(figure, grid[0], 3)
+    return figure
+
+
 GROWTH = Illustration(
     "many-arms",
     "Randomized probes take one round with any number of arms; sequential ones as many rounds as arms.",
     plot_arms,
 )
-EXPERIMENT = Experiment("many-arms", SUMMARY, cases, score, place=70, figures=(GROWTH,))
+SUBSETS = Illustration(
+    "many-arms-subset",
+    f"Sequential probes of all arms, of the {SOME} with the highest index, and of {SOME} that are always the same. Gates and intervals are "
+    "in proportion to the rounds of a probe. Bars: 95 % intervals over matrices.",
+    plot_subsets,
+)
+EXPERIMENT = Experiment("many-arms", SUMMARY, cases, score, place=70, figures=(GROWTH, SUBSETS))

@@ -1,0 +1,380 @@
+"""Which gate does what: AdaRP-UCB and AdaSP-UCB with every combination of their three gates.
+
+A probe is *right* if the best arm has changed since the last probe began; a change is *found* if a probe begins before the best arm changes
+again. Every right probe finds exactly one change, the last one, so that both have the same number: it is `found` in the results. Precision
+is `found` over probes, recall `found` over changes, and the delay of detection is the number of rounds from a change that is found to
+its probe. A schedule that knows nothing of the state is right too, by chance, and most often if its probes are equally far apart (the chance
+that something has changed is concave in the rounds gone by): a *clock*, with as many probes, is what precision is held against.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from latentbandits.policies.groups import ADAPTIVE
+from latentbandits.presentation.html import tag
+from latentbandits.presentation.palette import BLACK, label, style
+from latentbandits.protocols import Contestant
+from latentbandits.settings import LARGEST
+from latentbandits.simulation.results import interval, ratio
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.claims import (
+    ABOVE,
+    BELOW,
+    READING,
+    TARGET,
+    Claim,
+    Order,
+    agreed,
+    all_of,
+    compared,
+    mean,
+    near,
+    order,
+    per_draw,
+    worst,
+)
+from latentbandits_studies.experiments.once import once
+from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, fitted, rows, stated
+from latentbandits_studies.experiments.plots import dots, panels, stripe, ticks, titled
+from latentbandits_studies.experiments.registry import Experiment, Illustration
+
+SUMMARY = "residual, margin and staleness gate, each on or off: regret, probes, and which changes of the best arm they find"
+# The default world and the three in which the paper sweeps its thresholds: fast switching, noise, many states
+ROWS = ("default", "p.5", "sd.1", "S50")
+CALM, HARD = ("default", "S50"), ("p.5", "sd.1")
+# What closes a gate. A margin of 0 opens at an exact tie alone: at most once, before anything is learned
+CLOSED: Mapping[str, Mapping[str, float]] = {
+    "residual": {"residual_threshold": LARGEST},
+    "margin": {"margin": 0.0},
+    "staleness": {"staleness": LARGEST},
+}
+GATES = tuple(CLOSED)
+COMBINATIONS = tuple(on for number in range(len(GATES) + 1) for on in combinations(GATES, number))
+NONE, ALL = COMBINATIONS[0], COMBINATIONS[-1]
+STATED, TABLE = "stated", "table"
+PROFILES: Mapping[str, Callable[..., Contestant]] = {
+    STATED: lambda name, world, **closed: stated(name, world, **closed),
+    TABLE: lambda name, world, **closed: fitted(name, world.arms, **closed),
+}
+POLICIES = tuple((name, profile) for name in ADAPTIVE for profile in PROFILES)
+SUFFICES = 0.1  # the share of regret by which a gate that is not needed may change it
+
+
+def name_of(name: str, profile: str, on: tuple[str, ...]) -> str:
+    """Return the label of a policy of a profile with some of its gates."""
+    return f"{name}-{profile}|{' + '.join(on) or 'no gate'}"
+
+
+def cases(quick: bool) -> list[Case]:
+    """Return one case per world, with all combinations of gates of both policies in both profiles."""
+    planned = []
+    for row in ROWS:
+        world, horizon = rows()[row]
+        policies = {
+            name_of(name, profile, on): _gated(name, profile, world, on)
+            for (name, profile), on in product(POLICIES, COMBINATIONS)
+        }
+        draws = QUICK_MATRICES if quick else MATRICES // 2
+        planned.append(Case(row, world, policies, horizon // 4 if quick else horizon, draws))
+    return planned
+
+
+def _gated(name: str, profile: str, world: HiddenMarkov, on: tuple[str, ...]) -> Contestant:
+    closed = {setting: value for gate in GATES if gate not in on for setting, value in CLOSED[gate].items()}
+    return PROFILES[profile](name, world, **closed)
+
+
+def timing(results: pd.DataFrame, case: str, label: str, among: int = 1) -> Order:
+    """Return how many changes the probes of a policy find, over those that a clock with as many probes would find.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from latentbandits_studies.experiments.gates import timing
+    >>> runs = pd.DataFrame({"case": "c", "policy": "p", "draw": [0, 1], "rounds": 1000, "probes": 100, "changes": 20, "found": 20})
+    >>> round(timing(runs, "c", "p").ratio, 2)  # a clock would find 100 (1 - 0.98^10) of them
+    1.09
+    """
+    found, probes, changes, rounds = (
+        per_draw(results, case, label, column) for column in ("found", "probes", "changes", "rounds")
+    )
+    gap = rounds / np.maximum(probes, 1.0)
+    return compared(found, probes * (1 - (1 - changes / rounds) ** gap), among)
+
+
+def _with_rounds(results: pd.DataFrame) -> pd.DataFrame:
+    """Add the length of every run, which a quick run has shortened."""
+    quick = "quick" in results and bool(results["quick"].iloc[0])
+    return results.assign(rounds=results["case"].map({case.name: case.horizon for case in cases(quick)}))
+
+
+@once
+def table(results: pd.DataFrame) -> pd.DataFrame:
+    """Return a line per world, policy and combination of gates: regret, probes, precision, recall and delay, with intervals."""
+    runs, lines = _with_rounds(results), []
+    for row, (name, profile), on in product(ROWS, POLICIES, COMBINATIONS):
+        known = name_of(name, profile, on)
+        probes, changes, found, delay = (
+            per_draw(runs, row, known, column) for column in ("probes", "changes", "found", "delay")
+        )
+        line: dict[str, object] = {"case": row, "policy": name, "profile": profile}
+        line |= {gate: gate in on for gate in GATES}
+        for column, span in (
+            ("regret", interval(per_draw(runs, row, known))),
+            ("probes", interval(1000 * probes / per_draw(runs, row, known, "rounds"))),
+            ("precision", _share(found, probes)),
+            ("recall", _share(found, changes)),
+            ("delay", _share(delay, found)),
+            ("clock", timing(runs, row, known) if found.any() else (np.nan,) * 3),
+        ):
+            line |= dict(zip((column, f"{column}_low", f"{column}_high"), span, strict=True))
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
+    """Return a sum over another, over all draws, with its interval."""
+    return ratio(part, whole) if whole.any() else (np.nan,) * 3
+
+
+def effects(results: pd.DataFrame, column: str = "regret") -> pd.DataFrame:
+    """Return main effects and interactions of the gates on a column, a line per world and policy and per set of gates.
+
+    An effect is the mean of four combinations over that of the other four. For one gate: those with it over those without. For two: those
+    that have both or neither over the others; below 1 they help each other, above 1 one makes the other needless. For all three likewise.
+    """
+    lines = []
+    for row, (name, profile), of in product(ROWS, POLICIES, COMBINATIONS[1:]):
+        sides = ([], [])
+        for on in COMBINATIONS:
+            sides[(len(of) - len(set(of) & set(on))) % 2].append(per_draw(results, row, name_of(name, profile, on), column))
+        found = compared(*(np.mean(side, axis=0) for side in sides))
+        lines.append({"case": row, "policy": name, "profile": profile, "effect": " x ".join(of), **found._asdict()})
+    return pd.DataFrame(lines)
+
+
+def score(results: pd.DataFrame) -> list[Claim]:
+    """Judge what each gate is for, as the text says it, in both profiles; and which gates are needed."""
+    runs = _with_rounds(results)
+    return [
+        _detects(runs, CALM, "calm"),
+        _detects(runs, HARD, "hard"),
+        _pays(results),
+        _covers(runs),
+        _costs(results),
+        _suffice(results),
+    ]
+
+
+def _detects(runs: pd.DataFrame, worlds: tuple[str, ...], name: str) -> Claim:
+    """Judge that the residual gate finds changes: its probes are right more often than those of a clock."""
+    among = len(worlds) * len(POLICIES)
+    found = {
+        (profile, row, policy): timing(runs, row, name_of(policy, profile, ("residual",)), among)
+        for row in worlds
+        for policy, profile in POLICIES
+    }
+    margin = [timing(runs, row, name_of(policy, profile, ("margin",))).ratio for row in worlds for policy, profile in POLICIES]
+    return Claim(
+        f"gates/residual-{name}",
+        "The residual gate detects changes of state: alone, its probes find the best arm changed more often than those of a clock that "
+        f"probes as often ({', '.join(TITLES[row] for row in worlds)})",
+        "detects model drift",
+        "; ".join(f"{policy}, {profile}, {TITLES[row]}: {one.text}" for (profile, row, policy), one in found.items()),
+        agreed(all_of((one.word for key, one in found.items() if key[0] == profile), ABOVE) for profile in PROFILES),
+        f"changes found over those that a clock would find; the margin gate alone: {min(margin):.2f} to {max(margin):.2f}",
+        READING,
+    )
+
+
+def _changed(results: pd.DataFrame, gate: str, worlds: tuple[str, ...], profile: str, among: int) -> dict[tuple[str, str], Order]:
+    """Return the regret with all three gates over that without one of them."""
+    rest = tuple(one for one in GATES if one != gate)
+    return {
+        (row, name): order(results, row, name_of(name, profile, ALL), name_of(name, profile, rest), among)
+        for row in worlds
+        for name in ADAPTIVE
+    }
+
+
+def _ratios(orders: Mapping[tuple[str, str], Order]) -> str:
+    return "; ".join(f"{label(name)}, {TITLES[row]}: {one.text}" for (row, name), one in orders.items())
+
+
+def _pays(results: pd.DataFrame) -> Claim:
+    """Judge that the margin gate is worth its probes where the other two gates are there."""
+    found = {profile: _changed(results, "margin", ROWS, profile, len(ROWS) * len(ADAPTIVE)) for profile in PROFILES}
+    return Claim(
+        "gates/margin-pays",
+        "A small margin is worth a probe: with the other two gates on, the margin gate lowers regret",
+        "refreshes the fingerprint before it is relied on",
+        "; ".join(
+            f"{profile}: lower in {sum(one.word == BELOW for one in orders.values())} of {len(orders)}, higher in "
+            f"{sum(one.word == ABOVE for one in orders.values())} (ratio {min(one.ratio for one in orders.values()):.2f} to "
+            f"{max(one.ratio for one in orders.values()):.2f})"
+            for profile, orders in found.items()
+        ),
+        agreed(all_of(one.word for one in orders.values()) for orders in found.values()),
+        "four worlds, both policies",
+        READING,
+    )
+
+
+def _covers(runs: pd.DataFrame) -> Claim:
+    """Judge that the staleness gate finds changes that the other two miss."""
+    among, found = len(ROWS) * len(ADAPTIVE), {}
+    for row, (name, profile) in product(ROWS, POLICIES):
+        pair = (name_of(name, profile, on) for on in (ALL, ("residual", "margin")))
+        found[profile, row, name] = order(runs, row, *pair, among, "found")
+    words = {profile: [one.word for key, one in found.items() if key[0] == profile] for profile in PROFILES}
+    return Claim(
+        "gates/staleness-covers",
+        "The staleness gate covers what the other two miss: with it more changes of the best arm are found",
+        "covers cases in which the others do not open",
+        "; ".join(
+            f"{profile}: more in {given.count(ABOVE)} of {len(given)}, fewer in {given.count(BELOW)}" for profile, given in words.items()
+        ),
+        agreed(all_of(given, ABOVE) for given in words.values()),
+        f"changes found with it over those without it: {min(one.ratio for one in found.values()):.3f} to "
+        f"{max(one.ratio for one in found.values()):.3f}",
+        READING,
+    )
+
+
+def _costs(results: pd.DataFrame) -> Claim:
+    """Judge that the text's age cap costs more than it saves where the state stays for long."""
+    worlds = tuple(row for row in ROWS if row != "p.5")
+    orders = _changed(results, "staleness", worlds, STATED, len(worlds) * len(ADAPTIVE))
+    return Claim(
+        "gates/stated-cap",
+        "With the text's gates the age cap of 7 costs more than it saves where states last: all three gates have more regret than "
+        "residual and margin gate alone",
+        "derived",
+        _ratios(orders),
+        all_of((one.word for one in orders.values()), ABOVE),
+        "the gate opens at least every seventh round, whatever the other two say",
+        TARGET,
+    )
+
+
+def _suffice(results: pd.DataFrame) -> Claim:
+    """Judge that the table's policies would do without the margin gate."""
+    orders = _changed(results, "margin", ROWS, TABLE, len(ROWS) * len(ADAPTIVE))
+    return Claim(
+        "gates/two-suffice",
+        f"With the table's gates residual and staleness gate suffice: the margin gate changes regret by {SUFFICES:.0%} at most",
+        "derived",
+        _ratios(orders),
+        worst(near(one, SUFFICES) for one in orders.values()),
+        "regret with all three over that without the margin gate",
+        TARGET,
+    )
+
+
+def finding(results: pd.DataFrame) -> str:
+    """Return what the figure shows, in words, for AdaRP-UCB in the default world."""
+    lines = table(results).set_index(["case", "policy", "profile", *GATES])
+    name, alone = ADAPTIVE[0], {gate: tuple(one == gate for one in GATES) for gate in GATES}
+
+    def line(profile: str, *on: bool) -> pd.Series:
+        return lines.loc[("default", name, profile, *on)]
+
+    residual, margin = (line(TABLE, *alone[gate]) for gate in ("residual", "margin"))
+    every, spared = line(STATED, True, True, True), line(STATED, True, True, False)
+    return (
+        f"In the default world, with the table's gates, the residual gate of {label(name)} alone finds {residual['recall']:.0%} of the changes "
+        f"of the best arm with {residual['probes']:.0f} probes in 1,000 rounds, {residual['delay']:.0f} rounds after the change; the margin "
+        f"gate alone finds {margin['recall']:.0%} with {margin['probes']:.0f}, {margin['clock']:.2f} times what a clock would find. With the "
+        f"text's gates it is the age cap that decides: regret is {every['regret']:,.0f} with it and {spared['regret']:,.0f} without it."
+    )
+
+
+_TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
+
+
+def plot_gates(results: pd.DataFrame) -> Figure:
+    """Regret of all combinations of gates, as a multiple of that with all three."""
+    figure, (matrix, *grid) = panels(1, len(ROWS) + 1, (9.6, 4.2), sharey=True, width_ratios=[0.75, *[1.6] * len(ROWS)])
+    places = np.arange(len(COMBINATIONS))
+    for place, on in enumerate(COMBINATIONS):
+        matrix.plot([GATES.index(gate) for gate in on], [place] * len(on), color=BLACK, linewidth=2)
+        for x, gate in enumerate(GATES):
+            matrix.plot(x, place, marker="o", ms=8, color=BLACK if gate in on else "#d9d9d9")
+    matrix.set_xticks(range(len(GATES)), GATES, rotation=50, ha="right", fontsize=8)
+    matrix.set_yticks([])
+    matrix.set_xlim(-0.6, len(GATES) - 0.4)
+    matrix.set_title("gates that are on", fontsize=9)
+    lanes = np.linspace(-0.27, 0.27, len(POLICIES))
+    for axes, row in zip(grid, ROWS, strict=True):
+        for lane, (name, profile) in zip(lanes, POLICIES, strict=True):
+            cells = [
+                order(results, row, name_of(name, profile, on), name_of(name, profile, ALL)) for on in COMBINATIONS
+            ]
+            dots(axes, cells, places + lane, **_look(name, profile))
+        axes.axvline(1, color=BLACK, linewidth=0.8)
+        ticks(axes, _TICKS)
+        axes.set_xlim(0.33, 12)
+        axes.set_title(TITLES[row], fontsize=9)
+        axes.set_xlabel("regret / regret with all three", fontsize=8)
+    for axes in (matrix, *grid):
+        stripe(axes, len(COMBINATIONS))
+    handles = [Line2D([], [], **_look(name, profile)) for name, profile in POLICIES]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)
+    return figure
+
+
+def _look(name: str, profile: str) -> dict[str, object]:
+    """Return how a policy of a profile is marked: filled with the table's gates, hollow with the text's."""
+    color = style(name).color
+    face = "white" if profile == STATED else color
+    words = "the text's gates" if profile == STATED else "the table's gates"
+    looks = {"color": color, "markerfacecolor": face, "linestyle": "none", "marker": "o", "ms": 4.5}
+    return {**looks, "label": f"{label(name)}, {words}"}
+
+
+def tables(results: pd.DataFrame) -> str:
+    """Return the finding, probes and what they find, and the effects of the gates, as HTML."""
+    lines = table(results)
+    shown = pd.DataFrame(
+        {
+            "world": lines["case"].map(TITLES),
+            "policy": [f"{label(name)}, {profile}" for name, profile in zip(lines["policy"], lines["profile"], strict=True)],
+            "gates": [" + ".join(gate for gate in GATES if line[gate]) or "none" for _, line in lines.iterrows()],
+            "regret": [f"{one:,.0f}" for one in lines["regret"]],
+            "probes per 1,000 rounds": [f"{one:,.1f}" for one in lines["probes"]],
+            "precision": [_text(one, ".1%") for one in lines["precision"]],
+            "/ clock": [_text(one, ".2f") for one in lines["clock"]],
+            "recall": [_text(one, ".1%") for one in lines["recall"]],
+            "delay (rounds)": [_text(one, ".1f") for one in lines["delay"]],
+        }
+    )
+    found = effects(results)
+    cells = [f"{line.ratio:.2f} ({line.low:.2f} to {line.high:.2f})" for line in found.itertuples()]
+    wide = found.assign(text=cells, policy=[f"{label(n)}, {p}" for n, p in zip(found["policy"], found["profile"], strict=True)])
+    wide = wide.pivot_table(index=["case", "policy"], columns="effect", values="text", aggfunc="first", sort=False).reset_index()
+    return (
+        tag("p", finding(results))
+        + titled("Probes, and what they find", f"{__doc__.split(chr(10) * 2)[1]}", shown)
+        + titled("Effects of the gates on regret", str(effects.__doc__).split("\n\n")[1], wide.assign(case=wide["case"].map(TITLES)))
+    )
+
+
+def _text(value: float, form: str) -> str:
+    return "-" if np.isnan(value) else f"{value:{form}}"
+
+
+COMBINED = Illustration(
+    "gates",
+    "Regret with every combination of the three gates, as a multiple of the regret with all three: left of the line a combination does better. "
+    "Hollow: the text's gates; filled: the table's. Bars: 95 % intervals over matrices.",
+    plot_gates,
+)
+EXPERIMENT = Experiment(
+    "gates", SUMMARY, cases, score, title="gates: which gate does what", table=table, place=45, figures=(COMBINED,), tables=tables
+)
