@@ -72,7 +72,7 @@ for _arms in many_arms.ARMS:
 for _arms in many_arms.MANY:
     for _name in many_arms.SEQUENTIAL:
         MANY |= {(f"{_arms} arms", f"{_name}|{_pick}"): 100.0 for _pick in many_arms.PICKS}
-        MANY[f"{_arms} arms", f"{_name}|{many_arms.BY_INDEX}"] = 80.0
+        MANY[f"{_arms} arms", f"{_name}|{many_arms.PAID_MOST}"] = 80.0
 
 
 def spent(sequential: float, randomized: float) -> dict[str, dict[Key, float]]:
@@ -99,7 +99,7 @@ MANY_ARMS: list[tuple[str, str, Change]] = [
     *(
         (f"{name.removesuffix('-ucb')}-{end}", verdict, change)
         for name in many_arms.SEQUENTIAL
-        for end, rival in (("subset", many_arms.ALL_ARMS), ("index", many_arms.BLINDLY))
+        for end, rival in (("subset", many_arms.ALL_ARMS), ("picked", many_arms.AT_RANDOM))
         for verdict, change in (
             (HOLDS, Change({}, (), spent(900, 50))),
             (FAILS, Change({("20 arms", f"{name}|{rival}"): 50.0}, (), spent(900, 50))),

@@ -49,6 +49,7 @@ class NaiveTraceLearner:
         self.phase: int | None = 1 if self.interval else None  # the next one of a probe under way
         self.visited: list[int] = []  # the arms that a probe visits, in a round of it
         self.behind: set[int] = set()  # the arms that it has visited, where it visits some only
+        self.paid: dict[int, list[float]] = {arm: [] for arm in range(self.arms)}  # in probes
         self.probe_reasons: frozenset[str] = frozenset()
         self.seen: dict[int, float] = {}
         self.fingerprint_rewards = dict.fromkeys(self.probe_arms, 0.0)
@@ -110,7 +111,8 @@ class NaiveTraceLearner:
         assert self.phase is not None
         if self.probe_size:
             left = [arm for arm in probed if arm not in self.behind]
-            arm = left[int(np.argmax(settle_ties(indices[[arms.index(arm) for arm in left]])))]
+            fresh = [arm for arm in left if not self.paid[arm]]
+            arm = fresh[0] if fresh else max(left, key=lambda arm: sum(self.paid[arm]) / len(self.paid[arm]))
             self.behind.add(arm)
             return [arm]
         start = self.phase * self.groups
@@ -157,6 +159,8 @@ class NaiveTraceLearner:
             return
         assert self.phase is not None
         self.seen.update(means)
+        for arm, reward in means.items():
+            self.paid[arm].append(reward)
         self.phase += 1
         if self.through():
             self.end()

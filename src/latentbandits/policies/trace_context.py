@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.arms import available, nth_available
-from latentbandits.protocols import Choice
+from latentbandits.policies.arms import FIRST, available, nth_available
+from latentbandits.protocols import Choice, record_type
 from latentbandits.settings import OneOf
 
 if TYPE_CHECKING:
@@ -16,6 +16,12 @@ NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
 LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
 # Probes whose rewards may be under way at once; of older ones nothing is kept
 OPEN_PROBES = 16
+# An arm as probes have seen it
+Visit = record_type(
+    last=int,  # number of the last probe that visited it, -1 for none
+    number=int,  # visits whose rewards have arrived
+    paid=float,  # the sum of these rewards
+)
 
 
 def blocks(policy: "TraceLearner") -> list[int]:
@@ -82,14 +88,16 @@ def nth_visited(policy: "TraceLearner", choice: Choice, n: int) -> int:
 
 
 @kernel
-def highest_unvisited(policy: "TraceLearner", choice: Choice, visits: np.ndarray, probe: int) -> int:
-    """Return the available arm of the probe set with the highest index that a probe has not visited, the first of equals."""
+def next_visited(policy: "TraceLearner", choice: Choice, visits: np.ndarray, probe: int) -> int:
+    """Return the arm of the probe set that a probe of some arms visits next: the first that none has visited, or that has paid most."""
     best, top = -1, -np.inf
     for place in range(policy.arms if len(policy.probe_set) == 0 else len(policy.probe_set)):
         arm = place if len(policy.probe_set) == 0 else int(policy.probe_set[place])
-        arm_score = choice.arm_scores[arm]
-        if arm_score.available and visits[arm] != probe and (best < 0 or arm_score.index > top):
-            best, top = arm, arm_score.index
+        visit = visits[arm]
+        if choice.arm_scores[arm].available and visit.last != probe:
+            mean = visit.paid / visit.number if visit.number > 0 else FIRST
+            if best < 0 or mean > top:
+                best, top = arm, mean
     return best
 
 

@@ -13,10 +13,11 @@ from latentbandits.policies.arms import assign_highest, available, lead, sample_
 from latentbandits.policies.trace_context import (
     LAGS,
     OPEN_PROBES,
+    Visit,
     begin_probe,
     blocks,
     end_probe,
-    highest_unvisited,
+    next_visited,
     nth_visited,
     place_of,
     show,
@@ -63,7 +64,7 @@ class Memory(NamedTuple):
     scalars : counters of rounds and probes, and the last completed decision
     gain : space that an update of the regressions needs
     noise : the noise of rewards, where it is learned (see `latentbandits.noise`)
-    visits : number of the probe that last visited each arm, -1 for none; used where a probe visits some arms only
+    visits : what probes have made of each arm (see `Visit`), where they visit some arms only
     """
 
     factor: np.ndarray
@@ -135,8 +136,9 @@ class TraceLearner(PlainPolicy):
     probe_set : sequence of int
         The arms that a probe visits, in order; empty for all.
     probe_size : int
-        How many of them a probe visits, with one group; 0 for all. In each of its rounds it plays the arm with the highest index that it has
-        not visited yet: arms that may be the best now, at the least cost. The others keep their part of the fingerprint.
+        How many of them a probe visits, with one group; 0 for all. It visits arms that no probe has visited before, in order, and then those
+        that have paid most in probes so far: they cost least, and since they soon are the same in every probe, the fingerprint has
+        few coordinates that are fresh and many that hardly change. Arms that are not visited keep their part of it.
 
     Notes
     -----
@@ -216,7 +218,7 @@ class TraceLearner(PlainPolicy):
 
     @property
     def scratch(self) -> tuple[str, ...]:
-        """Fields of the memory that need not be saved: nobody asks for the visits where a probe visits all arms."""
+        """Fields of the memory that need not be saved: visits are not counted where a probe visits all arms."""
         return () if self.probe_size else ("visits",)
 
     @property
@@ -241,9 +243,10 @@ class TraceLearner(PlainPolicy):
             np.zeros(1, Scalars),
             np.zeros(width),
             fresh_noise(0.0, 1.0),
-            np.full(arms, -1, np.int64),
+            np.zeros(arms, Visit),
         )
         memory.scalars[0].shown = -1
+        memory.visits["last"] = -1
         return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
@@ -284,8 +287,8 @@ class TraceLearner(PlainPolicy):
             if phase + 1 >= phases:
                 end_probe(memory, phase + 1)
             if self.probe_size > 0:
-                choice.arms[0] = highest_unvisited(self, choice, memory.visits, scalars.probe)
-                memory.visits[choice.arms[0]] = scalars.probe
+                choice.arms[0] = next_visited(self, choice, memory.visits, scalars.probe)
+                memory.visits[choice.arms[0]].last = scalars.probe
             else:
                 for group in range(self.groups):
                     # more groups than arms left in this phase: go round the probe set again
@@ -324,6 +327,9 @@ class TraceLearner(PlainPolicy):
             residual, variance = update(
                 memory.factor, memory.coefficients, memory.gain, arm, choice.features, weight, reward
             )
+            if self.probe_size > 0:
+                memory.visits[arm].number += 1
+                memory.visits[arm].paid += reward
             if kept:
                 memory.pending[slot, place_of(self, arm)] = reward
             if reward > best:

@@ -34,11 +34,11 @@ ARMS = (2, 3, 5, 10, 20)
 HORIZON = 5_000
 # With a reward's slope per previous arm, 20 arms would have 60 features; one-hot plus reward has 41.
 LAG = "one-hot"
-# Sequential probes of all arms, of the three with the highest index, and of three that are always the same: since arms are exchangeable,
-# a random three. Gates and intervals are the presets', in proportion to the rounds of a probe, so that all probe about equally much.
+# Sequential probes of all arms, of the three that have paid most in probes, and of the first three: since arms are exchangeable, a random
+# three. Gates and intervals are the presets', in proportion to the rounds of a probe, so that all probe about equally much.
 SOME, MANY = 3, (5, 10, 20)
-ALL_ARMS, BY_INDEX, BLINDLY = "all arms", f"{SOME} by index", f"{SOME} blindly"
-PICKS = (ALL_ARMS, BY_INDEX, BLINDLY)
+ALL_ARMS, PAID_MOST, AT_RANDOM = "all arms", f"{SOME} that paid most", f"{SOME} at random"
+PICKS = (ALL_ARMS, PAID_MOST, AT_RANDOM)
 SEQUENTIAL = ("adasp-ucb", "sp-ucb")
 
 
@@ -65,7 +65,7 @@ def cases(quick: bool) -> list[Case]:
 def _visiting(name: str, arms: int, pick: str) -> Contestant:
     """Return a sequential policy whose probes visit some arms."""
     some = fitted(name, arms, lag=LAG, probe_size=0 if pick == ALL_ARMS else SOME)
-    return some._replace(probe_size=0, probe_set=tuple(range(SOME))) if pick == BLINDLY else some
+    return some._replace(probe_size=0, probe_set=tuple(range(SOME))) if pick == AT_RANDOM else some
 
 
 def growth(results: pd.DataFrame, name: str, column: str) -> Order:
@@ -113,20 +113,20 @@ def score(results: pd.DataFrame) -> list[Claim]:
             FAILS if steady.word == ABOVE else HOLDS if steady.high <= 1.25 else TIED,
             "as many groups as arms; up to a quarter more is counted as not growing, where the arms are ten times as many",
         ),
-        *(_subset(results, name, other) for name in SEQUENTIAL for other in (ALL_ARMS, BLINDLY)),
+        *(_subset(results, name, other) for name in SEQUENTIAL for other in (ALL_ARMS, AT_RANDOM)),
     ]
 
 
 def _subset(results: pd.DataFrame, name: str, other: str) -> Claim:
-    """Judge that a probe of the arms with the highest index has less regret than another, where there are many arms."""
-    chosen, rival = f"{name}|{BY_INDEX}", f"{name}|{other}"
+    """Judge that a probe of the arms that have paid most has less regret than another, where there are many arms."""
+    chosen, rival = f"{name}|{PAID_MOST}", f"{name}|{other}"
     orders = {arms: order(results, f"{arms} arms", chosen, rival, len(MANY) - 1) for arms in MANY[1:]}
     few = order(results, f"{MANY[0]} arms", chosen, rival)
     rounds = [order(results, f"{arms} arms", chosen, rival, column="probe_rounds").ratio for arms in MANY]
-    against = "all arms" if other == ALL_ARMS else f"{SOME} arms that are always the same"
+    against = "all arms" if other == ALL_ARMS else f"{SOME} random ones, always the same"
     return Claim(
-        f"many-arms/{name.removesuffix('-ucb')}-{'subset' if other == ALL_ARMS else 'index'}",
-        f"{label(name)} whose probes visit the {SOME} arms with the highest index has less regret than with probes of {against}, at "
+        f"many-arms/{name.removesuffix('-ucb')}-{'subset' if other == ALL_ARMS else 'picked'}",
+        f"{label(name)} whose probes visit the {SOME} arms that have paid most in probes has less regret than with probes of {against}, at "
         f"{' and '.join(map(str, orders))} arms",
         "derived",
         "; ".join(f"{arms} arms: {found.text}" for arms, found in orders.items()),
@@ -176,7 +176,7 @@ GROWTH = Illustration(
 )
 SUBSETS = Illustration(
     "many-arms-subset",
-    f"Sequential probes of all arms, of the {SOME} with the highest index, and of {SOME} that are always the same. Gates and intervals are "
+    f"Sequential probes of all arms, of the {SOME} that have paid most in probes, and of {SOME} at random, always the same. Gates and intervals are "
     "in proportion to the rounds of a probe. Bars: 95 % intervals over matrices.",
     plot_subsets,
 )
