@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_index
-from latentbandits.protocols import PROBE_REASON, RESIDUAL, SCHEDULED, Choice, Policy, record_type
+from latentbandits.protocols import EPISODE, PROBE_REASON, RESIDUAL, SCHEDULED, Choice, Policy, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, InvalidValueError, Vector
 
@@ -115,17 +115,18 @@ class DecodeCommit(Policy):
                 set_index(choice, arm, memory.sums[scalars.decoded, arm], 0.0)
             assign_highest(choice)
         choice.tags[PROBE_REASON] = RESIDUAL if early else SCHEDULED if probing else 0
+        choice.tags[EPISODE] = scalars.decoded
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Name the state of a probe, and add the rewards to its sums; or notice that the committed arm pays something else."""
         scalars = memory.scalars[0]
         if choice.tags[PROBE_REASON] == 0:
-            if self.surprise > 0:
+            probes = memory.probes[scalars.decoded]
+            if self.surprise > 0 and probes > 0 and choice.tags[EPISODE] == scalars.decoded:  # not late, of another state
                 paid = 0.0
                 for group in range(self.groups):
                     paid += rewards[group] / self.groups
-                usual = memory.sums[scalars.decoded, choice.arms[0]] / memory.probes[scalars.decoded]
-                if abs(paid - usual) >= self.surprise:
+                if abs(paid - memory.sums[scalars.decoded, choice.arms[0]] / probes) >= self.surprise:
                     scalars.surprised = 1
             return
         nearest = np.inf

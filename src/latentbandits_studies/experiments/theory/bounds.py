@@ -44,7 +44,7 @@ DECODED_TAUS = (2, 4, 8, 16, 32, 64)
 DECODED_NOISES = (0.005, 0.01, 0.02, 0.025, 0.03, 0.035, 0.04, 0.05, 0.1)
 # The same with a residual gate. What the best arm pays tells where another one is best: else the gate would not notice
 GATED_MEANS = np.array([[0.1, 0.1, 0.9, 0.4], [0.1, 0.7, 0.5, 0.9], [0.7, 0.1, 0.8, 0.5], [0.7, 0.7, 0.4, 0.8]])
-GATED_CAPS, GATED_CAP, GATED_SURPRISE = (4, 8, 16, 32, 64, 128), 64, 0.12
+GATED_CAPS, GATED_CAP, GATED_SURPRISE = (4, 8, 16, 32, 64, 128), 64, 0.16
 # Decoding alone: five states whose means on either arm are 0.2 apart, so that every bound has something to say
 FIVE = HiddenMarkov(means=[[0.1, 0.5], [0.3, 0.9], [0.5, 0.3], [0.7, 0.1], [0.9, 0.7]], stickiness=0.95)
 DRAWS = 200_000

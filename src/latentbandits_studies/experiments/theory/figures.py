@@ -121,6 +121,7 @@ def gated(results: pd.DataFrame) -> Figure:
     left.set_title(f"gated schedule, noise {setting.DECODED_NOISE:g}", fontsize=9)
     _budget(right, table, "noise", "gated")
     _over_noise(right, setting.GATED_MEANS)
+    right.set_ylim(bottom=0.004)
     right.set_title(f"gated schedule, age cap {setting.GATED_CAP}", fontsize=9)
     figure.legend(*_named(left, right), loc="outside lower center", ncols=4, fontsize=8)
     return figure
