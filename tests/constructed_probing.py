@@ -8,6 +8,7 @@ import numpy as np
 from latentbandits.policies.groups import LIMIT
 from latentbandits_studies.experiments import (
     ablation,
+    gates,
     residuals,
     sensitivity,
     timing,
@@ -210,4 +211,54 @@ TIMING: list[tuple[str, str, Change]] = [
     ("volatile", HOLDS, schedule(10, 40, 10)),
     ("volatile", FAILS, schedule(10, 40, 80)),
     ("volatile", OPEN, schedule(10, 40, 40)),
+]
+
+
+# Gates: all combinations alike, and every probe of the residual gate finds a change a little more often than a clock would (0.18)
+COMBINED: dict[Key, float] = {
+    (row, gates.name_of(name, profile, on)): 100.0
+    for row in gates.ROWS
+    for name, profile in gates.POLICIES
+    for on in gates.COMBINATIONS
+}
+
+
+def gated(
+    on: tuple[str, ...], regret: float = 100.0, found: float = 150.0, rows: Any = gates.ROWS, profiles: Any = tuple(gates.PROFILES),
+    shaky: bool = False,
+) -> Change:  # fmt: skip
+    """Return one combination of gates changed, where 200 changes of the best arm meet 1,000 probes."""
+    keys = [(row, gates.name_of(name, profile, on)) for row in rows for name, profile in gates.POLICIES if profile in profiles]
+    usual = {key: 190.0 if key[1].endswith("|residual") else 150.0 for key in COMBINED}
+    columns = {"probes": dict.fromkeys(COMBINED, 1000.0), "changes": dict.fromkeys(COMBINED, 200.0)}
+    doubtful = {*keys, *((*key, "found") for key in keys)} if shaky else ()
+    return Change(dict.fromkeys(keys, regret), doubtful, {**columns, "found": usual | dict.fromkeys(keys, found)})
+
+
+_residual, _others, _early = ("residual",), ("residual", "staleness"), ("residual", "margin")
+COMBINATION: list[tuple[str, str, Change]] = [
+    *(
+        (f"residual-{name}", verdict, change)
+        for name, rows in (("calm", gates.CALM), ("hard", gates.HARD))
+        for verdict, change in (
+            (HOLDS, gated(_residual, found=190)),
+            (FAILS, gated(_residual, found=150, rows=rows)),
+            (TIED, gated(_residual, found=182, rows=rows, shaky=True)),
+            (OPEN, gated(_residual, found=150, rows=rows, profiles=(gates.STATED,))),  # the profile decides
+        )
+    ),
+    ("margin-pays", HOLDS, gated(_others, regret=120)),
+    ("margin-pays", FAILS, gated(_others, regret=90)),
+    ("margin-pays", TIED, gated(_others, shaky=True)),
+    ("margin-pays", OPEN, gated(_others, regret=120, profiles=(gates.TABLE,))),
+    ("staleness-covers", HOLDS, gated(gates.ALL, found=170)),
+    ("staleness-covers", FAILS, gated(gates.ALL, found=100)),
+    ("staleness-covers", TIED, gated(gates.ALL, shaky=True)),
+    ("staleness-covers", OPEN, gated(gates.ALL, found=170, profiles=(gates.STATED,))),
+    ("stated-cap", HOLDS, gated(_early, regret=50)),
+    ("stated-cap", FAILS, gated(_early, regret=150)),
+    ("stated-cap", TIED, gated(_early, shaky=True)),
+    ("two-suffice", HOLDS, gated(_others, regret=105)),
+    ("two-suffice", FAILS, gated(_others, regret=150)),
+    ("two-suffice", OPEN, gated(_others, shaky=True)),
 ]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latentbandits_studies.experiments import ablation, example, misspecification, sensitivity
+from latentbandits_studies.experiments import ablation, example, gates, misspecification, sensitivity
 from latentbandits_studies.experiments.claims import (
     FAILS,
     HOLDS,
@@ -28,7 +28,19 @@ from latentbandits_studies.experiments.paper.worlds import TITLES, rows
 from latentbandits_studies.experiments.registry import experiment, experiments, ids
 from latentbandits_studies.experiments.table2 import claims as table2_claims
 from tests.constructed import DRAWS, Change, Key, runs, verdicts
-from tests.constructed_probing import ABLATED, ABLATION, EVEN, RESIDUALS, SENSITIVITY, TIMING, opening, schedule
+from tests.constructed_probing import (
+    ABLATED,
+    ABLATION,
+    COMBINATION,
+    COMBINED,
+    EVEN,
+    RESIDUALS,
+    SENSITIVITY,
+    TIMING,
+    gated,
+    opening,
+    schedule,
+)
 from tests.constructed_table2 import PRINTED, TABLE2
 from tests.constructed_worlds import (
     EXAMPLE,
@@ -50,6 +62,7 @@ SCORES: dict[str, tuple[Mapping[Key, float], list[tuple[str, str, Change]]]] = {
     "winning-rates": (WON, WINNING),
     "optimal-arm-frequency": (FREQUENT, OPTIMAL),
     "sensitivity": (EVEN, SENSITIVITY),
+    "gates": (COMBINED, COMBINATION),
     "ablation": (ABLATED, ABLATION),
     "misspecification": (FIGURES, MISSPECIFICATION),
     "many-arms": (MANY, MANY_ARMS),
@@ -127,6 +140,30 @@ def test_closed_forms_are_what_they_are() -> None:
     ):
         found = verdicts(score, base, Change())
         assert all(found[name] == HOLDS for name in names)
+
+
+def test_effects_of_gates_are_contrasts_of_means() -> None:
+    """The residual gate halves regret, and the staleness gate too unless the residual gate is on."""
+    regret = {
+        key: 50.0 if "residual" in key[1].split("|")[1] or "staleness" in key[1] else 100.0 for key in COMBINED
+    }
+    found = gates.effects(runs(regret))
+    here = (found["case"] == "default") & (found["policy"] == "adarp-ucb") & (found["profile"] == gates.STATED)
+    alone = found[here].set_index("effect")["ratio"]
+    assert alone["residual"] == alone["staleness"] == pytest.approx(50 / 75)
+    assert alone["margin"] == alone["residual x margin"] == alone["residual x margin x staleness"] == pytest.approx(1)
+    assert alone["residual x staleness"] == pytest.approx(75 / 50)  # one makes the other needless
+
+
+def test_what_probes_find_is_counted() -> None:
+    change = gated(gates.NONE, found=0)
+    columns = {**change.columns, "delay": {key: 300.0 for key in COMBINED}}
+    lines = gates.table(runs(COMBINED, (), columns)).set_index(["case", "policy", "profile", *gates.GATES])
+    line = lines.loc[("sd.1", "adasp-ucb", gates.TABLE, True, False, False)]
+    assert (line["probes"], line["precision"], line["recall"]) == pytest.approx((50, 0.19, 0.95))
+    assert line["delay"] == pytest.approx(300 / 190)
+    assert line["clock"] == pytest.approx(190 / (1000 * (1 - 0.99**20)))
+    assert np.isnan(lines.loc[("sd.1", "adasp-ucb", gates.TABLE, False, False, False), "delay"])  # nothing was found
 
 
 def test_samples_that_are_not_paired_are_refused() -> None:
