@@ -1,6 +1,7 @@
 """Every score, on tables made by hand: each claim comes out as each of the verdicts that it can have."""
 
 import functools
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -144,9 +145,7 @@ def test_closed_forms_are_what_they_are() -> None:
 
 def test_effects_of_gates_are_contrasts_of_means() -> None:
     """The residual gate halves regret, and the staleness gate too unless the residual gate is on."""
-    regret = {
-        key: 50.0 if "residual" in key[1].split("|")[1] or "staleness" in key[1] else 100.0 for key in COMBINED
-    }
+    regret = {key: 100.0 if {"residual_threshold", "staleness"} <= {*re.split("[:,=]", key[1])} else 50.0 for key in COMBINED}
     found = gates.effects(runs(regret))
     here = (found["case"] == "default") & (found["policy"] == "adarp-ucb") & (found["profile"] == gates.STATED)
     alone = found[here].set_index("effect")["ratio"]

@@ -16,7 +16,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, InvalidValueError
 
 if TYPE_CHECKING:
-    from latentbandits.policies.state_library.belief import Belief
+    from latentbandits.beliefs import Belief
 
 # One row of an array of a record type. NumPy's types know nothing of its fields
 Record: TypeAlias = Any
@@ -219,6 +219,10 @@ class Policy(Contestant):
     def belief(self, memory: Any) -> "Belief":
         """Return what the policy believes about hidden states; only where `has_belief` is true."""
         raise NotImplementedError
+
+    def told(self, noise: float) -> Self:  # noqa: ARG002
+        """Return the policy for a world whose noise, a standard deviation of rewards, is known: itself, unless a setting is that noise."""
+        return self
 
     def larger(self) -> Self:
         """Return the same policy with one more arm, the last; see `grown`."""

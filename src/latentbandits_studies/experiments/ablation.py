@@ -1,5 +1,6 @@
 """What each part of adaptive probing buys: the lag, the fingerprint, the schedule; like compared with like."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -7,13 +8,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
-from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import label
-from latentbandits.protocols import Contestant
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     FAILS,
@@ -29,7 +28,7 @@ from latentbandits_studies.experiments.claims import (
     worst,
 )
 from latentbandits_studies.experiments.paper import printed
-from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, fitted, stated
+from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, contestants, in_table
 from latentbandits_studies.experiments.plots import bars, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -49,30 +48,44 @@ FIXED = "fixed schedule"  # of any interval
 STICKY, FAST = "stay 0.95, noise 0.05", "stay 0.5, noise 0.05"
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per stay probability and noise, with both profiles of the gates."""
+    quick = size != "full"
     draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, 3)
     planned = []
     for noise in NOISES:
         for stay in STAY:
             world = HiddenMarkov(states=10, arms=2, stickiness=stay, noise=noise)
-            planned.append(Case(f"stay {stay:g}, noise {noise:g}", world, _policies(world), HORIZON, draws, repeats))
+            planned.append(
+                Case(f"stay {stay:g}, noise {noise:g}", world, contestants(labels()), HORIZON, draws, repeats)
+            )
     return planned
 
 
-def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
-    policies: dict[str, Contestant] = {LIMIT: policy(LIMIT), "rp-ucb": policy("rp-ucb"), "sp-ucb": policy("sp-ucb")}
-    for name, intervals in INTERVALS.items():
-        full = {"pair": stated(name, world), "slopes": stated(name, world, lag="slopes"), "fitted": fitted(name)}
-        for profile in PROFILES:
-            variants = {
-                "full": full[profile],
-                "no lag": full[profile]._replace(lag="none"),
-                "no fingerprint": full[profile]._replace(fingerprint=False),
-                **{fixed(tau): full[profile]._replace(gated=False, interval=tau) for tau in intervals},
-            }
-            policies |= {f"{name}|{profile}|{variant}": contestant for variant, contestant in variants.items()}
-    return policies
+def labels() -> list[str]:
+    """Return the specs of all policies."""
+    listed = [spec(name, profile, variant) for name in INTERVALS for profile in PROFILES for variant in variants(name)]
+    return [LIMIT, "rp-ucb", "sp-ucb", *dict.fromkeys(listed)]
+
+
+def spec(name: str, profile: str, variant: str) -> str:
+    """Return the spec of a policy's variant under a profile of gates and lag.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.ablation import spec
+    >>> spec("adasp-ucb", "slopes", "no fingerprint"), spec("adarp-ucb", "fitted", "fixed 4")
+    ('adasp-ucb-stated:lag=slopes,fingerprint=False', 'adarp-ucb-table:gated=False,interval=4')
+    """
+    changes = {"lag": profile} if profile == "slopes" else {}
+    if variant == "no lag":
+        changes["lag"] = "none"
+    elif variant == "no fingerprint":
+        changes["fingerprint"] = "False"
+    elif variant != "full":
+        changes |= {"gated": "False", "interval": variant.removeprefix("fixed ")}
+    base = in_table(name) if profile == "fitted" else f"{name}-stated"
+    return ":".join(filter(None, [base, ",".join(f"{key}={value}" for key, value in changes.items())]))
 
 
 def fixed(interval: int) -> str:
@@ -86,9 +99,7 @@ def variants(name: str) -> tuple[str, ...]:
 
 
 def _figures(results: pd.DataFrame, case: str, name: str, profile: str) -> str:
-    return ", ".join(
-        f"{mean(results, case, f'{name}|{profile}|{variant}'):.0f} {variant}" for variant in variants(name)
-    )
+    return ", ".join(f"{mean(results, case, spec(name, profile, variant)):.0f} {variant}" for variant in variants(name))
 
 
 def _costs_most(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
@@ -105,7 +116,7 @@ def _same(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
 
 def _sizes(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
     """Judge that the published figures come out."""
-    published = printed.ABLATION[labels[0].partition("|")[0]]
+    published = printed.ABLATION[re.split("-stated|-table", labels[0])[0]]
     return matches(list(published.values()), [interval(per_draw(results, case, label)) for label in labels])
 
 
@@ -193,7 +204,7 @@ class Judge(NamedTuple):
     def verdicts(self, results: pd.DataFrame, case: str, profile: str) -> list[str]:
         """Return a verdict for every interval of the fixed schedules."""
         choices = [[fixed(tau) if part == FIXED else part for part in self.variants] for tau in INTERVALS[self.who]]
-        return [self.rule(results, case, [f"{self.who}|{profile}|{part}" for part in parts]) for parts in choices]
+        return [self.rule(results, case, [spec(self.who, profile, part) for part in parts]) for parts in choices]
 
 
 def _claim(results: pd.DataFrame, name: str, text: str, published: str, judge: Judge, why: str) -> Claim:
@@ -225,9 +236,9 @@ def plot_parts(results: pd.DataFrame) -> Figure:
     figure, grid = panels(len(places) // 3, 3, (9.4, 10.2), sharey="row", sharex=True)
     for axes, (case, profile) in zip(grid, places, strict=True):
         published = [printed.ABLATION[who].get(FIXED if "fixed" in part else part) for who, part in names]
-        labels = [f"{policy}|{profile}|{variant}" for policy, variant in names]
+        shown = [spec(policy, profile, variant) for policy, variant in names]
         texts = [f"{label(policy)[:5]} {variant}" for policy, variant in names]
-        bars(axes, results, case, labels, texts, published if "0.95" in case else [None] * len(names))
+        bars(axes, results, case, shown, texts, published if "0.95" in case else [None] * len(names))
         axes.set_title(f"{case}\n{titles[profile]}", fontsize=8)
     for axes in grid[::3]:
         axes.set_ylabel("regret per group")

@@ -7,7 +7,7 @@ its probe. A schedule that knows nothing of the state is right too, by chance, a
 that something has changed is concave in the rounds gone by): a *clock*, with as many probes, is what precision is held against.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import combinations, product
 
 import numpy as np
@@ -18,11 +18,9 @@ from matplotlib.lines import Line2D
 from latentbandits.policies.groups import ADAPTIVE
 from latentbandits.presentation.html import tag
 from latentbandits.presentation.palette import BLACK, label, style
-from latentbandits.protocols import Contestant
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval, ratio
-from latentbandits.worlds.hidden_markov import HiddenMarkov
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     BELOW,
@@ -33,14 +31,13 @@ from latentbandits_studies.experiments.claims import (
     agreed,
     all_of,
     compared,
-    mean,
     near,
     order,
     per_draw,
     worst,
 )
 from latentbandits_studies.experiments.once import once
-from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, fitted, rows, stated
+from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, contestants, rows
 from latentbandits_studies.experiments.plots import dots, panels, stripe, ticks, titled
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -49,45 +46,41 @@ SUMMARY = "residual, margin and staleness gate, each on or off: regret, probes, 
 ROWS = ("default", "p.5", "sd.1", "S50")
 CALM, HARD = ("default", "S50"), ("p.5", "sd.1")
 # What closes a gate. A margin of 0 opens at an exact tie alone: at most once, before anything is learned
-CLOSED: Mapping[str, Mapping[str, float]] = {
-    "residual": {"residual_threshold": LARGEST},
-    "margin": {"margin": 0.0},
-    "staleness": {"staleness": LARGEST},
+CLOSED: Mapping[str, str] = {
+    "residual": f"residual_threshold={LARGEST}",
+    "margin": "margin=0",
+    "staleness": f"staleness={LARGEST}",
 }
 GATES = tuple(CLOSED)
 COMBINATIONS = tuple(on for number in range(len(GATES) + 1) for on in combinations(GATES, number))
 NONE, ALL = COMBINATIONS[0], COMBINATIONS[-1]
-STATED, TABLE = "stated", "table"
-PROFILES: Mapping[str, Callable[..., Contestant]] = {
-    STATED: lambda name, world, **closed: stated(name, world, **closed),
-    TABLE: lambda name, world, **closed: fitted(name, world.arms, **closed),
-}
+PROFILES = STATED, TABLE = "stated", "table"
 POLICIES = tuple((name, profile) for name in ADAPTIVE for profile in PROFILES)
 SUFFICES = 0.1  # the share of regret by which a gate that is not needed may change it
 
 
-def name_of(name: str, profile: str, on: tuple[str, ...]) -> str:
-    """Return the label of a policy of a profile with some of its gates."""
-    return f"{name}-{profile}|{' + '.join(on) or 'no gate'}"
+def spec(name: str, profile: str, on: tuple[str, ...]) -> str:
+    """Return the spec of a policy of a profile with some of its gates.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.gates import GATES, spec
+    >>> spec("adarp-ucb", "table", GATES), spec("adasp-ucb", "stated", ("residual", "staleness"))
+    ('adarp-ucb-table', 'adasp-ucb-stated:margin=0')
+    """
+    closed = ",".join(CLOSED[gate] for gate in GATES if gate not in on)
+    return f"{name}-{profile}" + (f":{closed}" if closed else "")
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per world, with all combinations of gates of both policies in both profiles."""
-    planned = []
-    for row in ROWS:
-        world, horizon = rows()[row]
-        policies = {
-            name_of(name, profile, on): _gated(name, profile, world, on)
-            for (name, profile), on in product(POLICIES, COMBINATIONS)
-        }
-        draws = QUICK_MATRICES if quick else MATRICES // 2
-        planned.append(Case(row, world, policies, horizon // 4 if quick else horizon, draws))
-    return planned
-
-
-def _gated(name: str, profile: str, world: HiddenMarkov, on: tuple[str, ...]) -> Contestant:
-    closed = {setting: value for gate in GATES if gate not in on for setting, value in CLOSED[gate].items()}
-    return PROFILES[profile](name, world, **closed)
+    quick = size != "full"
+    specs = [spec(name, profile, on) for (name, profile), on in product(POLICIES, COMBINATIONS)]
+    draws = QUICK_MATRICES if quick else MATRICES // 2
+    return [
+        Case(row, world, contestants(specs), horizon // 4 if quick else horizon, draws)
+        for row, (world, horizon) in ((row, rows()[row]) for row in ROWS)
+    ]
 
 
 def timing(results: pd.DataFrame, case: str, label: str, among: int = 1) -> Order:
@@ -111,7 +104,7 @@ def timing(results: pd.DataFrame, case: str, label: str, among: int = 1) -> Orde
 def _with_rounds(results: pd.DataFrame) -> pd.DataFrame:
     """Add the length of every run, which a quick run has shortened."""
     quick = "quick" in results and bool(results["quick"].iloc[0])
-    return results.assign(rounds=results["case"].map({case.name: case.horizon for case in cases(quick)}))
+    return results.assign(rounds=results["case"].map({case.name: case.horizon for case in cases("quick" if quick else "full")}))
 
 
 @once
@@ -119,7 +112,7 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
     """Return a line per world, policy and combination of gates: regret, probes, precision, recall and delay, with intervals."""
     runs, lines = _with_rounds(results), []
     for row, (name, profile), on in product(ROWS, POLICIES, COMBINATIONS):
-        known = name_of(name, profile, on)
+        known = spec(name, profile, on)
         probes, changes, found, delay = (
             per_draw(runs, row, known, column) for column in ("probes", "changes", "found", "delay")
         )
@@ -153,7 +146,7 @@ def effects(results: pd.DataFrame, column: str = "regret") -> pd.DataFrame:
     for row, (name, profile), of in product(ROWS, POLICIES, COMBINATIONS[1:]):
         sides = ([], [])
         for on in COMBINATIONS:
-            sides[(len(of) - len(set(of) & set(on))) % 2].append(per_draw(results, row, name_of(name, profile, on), column))
+            sides[(len(of) - len(set(of) & set(on))) % 2].append(per_draw(results, row, spec(name, profile, on), column))
         found = compared(*(np.mean(side, axis=0) for side in sides))
         lines.append({"case": row, "policy": name, "profile": profile, "effect": " x ".join(of), **found._asdict()})
     return pd.DataFrame(lines)
@@ -176,11 +169,11 @@ def _detects(runs: pd.DataFrame, worlds: tuple[str, ...], name: str) -> Claim:
     """Judge that the residual gate finds changes: its probes are right more often than those of a clock."""
     among = len(worlds) * len(POLICIES)
     found = {
-        (profile, row, policy): timing(runs, row, name_of(policy, profile, ("residual",)), among)
+        (profile, row, policy): timing(runs, row, spec(policy, profile, ("residual",)), among)
         for row in worlds
         for policy, profile in POLICIES
     }
-    margin = [timing(runs, row, name_of(policy, profile, ("margin",))).ratio for row in worlds for policy, profile in POLICIES]
+    margin = [timing(runs, row, spec(policy, profile, ("margin",))).ratio for row in worlds for policy, profile in POLICIES]
     return Claim(
         f"gates/residual-{name}",
         "The residual gate detects changes of state: alone, its probes find the best arm changed more often than those of a clock that "
@@ -197,7 +190,7 @@ def _changed(results: pd.DataFrame, gate: str, worlds: tuple[str, ...], profile:
     """Return the regret with all three gates over that without one of them."""
     rest = tuple(one for one in GATES if one != gate)
     return {
-        (row, name): order(results, row, name_of(name, profile, ALL), name_of(name, profile, rest), among)
+        (row, name): order(results, row, spec(name, profile, ALL), spec(name, profile, rest), among)
         for row in worlds
         for name in ADAPTIVE
     }
@@ -230,7 +223,7 @@ def _covers(runs: pd.DataFrame) -> Claim:
     """Judge that the staleness gate finds changes that the other two miss."""
     among, found = len(ROWS) * len(ADAPTIVE), {}
     for row, (name, profile) in product(ROWS, POLICIES):
-        pair = (name_of(name, profile, on) for on in (ALL, ("residual", "margin")))
+        pair = (spec(name, profile, on) for on in (ALL, ("residual", "margin")))
         found[profile, row, name] = order(runs, row, *pair, among, "found")
     words = {profile: [one.word for key, one in found.items() if key[0] == profile] for profile in PROFILES}
     return Claim(
@@ -314,7 +307,7 @@ def plot_gates(results: pd.DataFrame) -> Figure:
     for axes, row in zip(grid, ROWS, strict=True):
         for lane, (name, profile) in zip(lanes, POLICIES, strict=True):
             cells = [
-                order(results, row, name_of(name, profile, on), name_of(name, profile, ALL)) for on in COMBINATIONS
+                order(results, row, spec(name, profile, on), spec(name, profile, ALL)) for on in COMBINATIONS
             ]
             dots(axes, cells, places + lane, **_look(name, profile))
         axes.axvline(1, color=BLACK, linewidth=0.8)

@@ -1,15 +1,16 @@
 """Many arms: a randomized probe stays one round, a sequential probe grows with the arms unless it visits only some of them."""
 
+from collections.abc import Mapping
+
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
-from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import BLUE, GREY, ORANGE, label, legend_below
-from latentbandits.protocols import Contestant
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     FAILS,
@@ -25,7 +26,7 @@ from latentbandits_studies.experiments.claims import (
     order,
     per_draw,
 )
-from latentbandits_studies.experiments.paper.worlds import fitted
+from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, contestants
 from latentbandits_studies.experiments.plots import curve, look, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -35,58 +36,64 @@ HORIZON = 5_000
 # With a reward's slope per previous arm, 20 arms would have 60 features; one-hot plus reward has 41.
 LAG = "one-hot"
 # Sequential probes of all arms, of the three that have paid most in probes, and of the first three: since arms are exchangeable, a random
-# three. Gates and intervals are the presets', in proportion to the rounds of a probe, so that all probe about equally much.
+# three. Gates and intervals are those that presets have for a probe of so many rounds, so that all probe about equally much.
 SOME, MANY = 3, (5, 10, 20)
 ALL_ARMS, PAID_MOST, AT_RANDOM = "all arms", f"{SOME} that paid most", f"{SOME} at random"
 PICKS = (ALL_ARMS, PAID_MOST, AT_RANDOM)
-SEQUENTIAL = ("adasp-ucb", "sp-ucb")
+RANDOM = ",".join(map(str, range(SOME)))
+SEQUENTIAL: Mapping[str, str] = {ADASP: f"min_gap={4 * SOME},staleness={25 * SOME}", "sp-ucb": f"interval={20 * SOME}"}
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per number of arms; randomized probing has as many groups as arms."""
+    quick = size != "full"
     planned = []
     for arms in ARMS:
         world = HiddenMarkov(states=10, arms=arms, stickiness=0.99, noise=0.01)
-        policies = {
-            "adarp-ucb": fitted("adarp-ucb", arms, groups=arms, lag=LAG),
-            "adasp-ucb": fitted("adasp-ucb", arms, lag=LAG, min_gap=2 * arms),
-            "rp-ucb": policy("rp-ucb", arms=arms, groups=arms, lag=LAG, interval=10),
-            "sp-ucb": policy("sp-ucb", arms=arms, lag=LAG, interval=max(40, 4 * arms)),
-            "sw-ucb": policy("sw-ucb", arms=arms, window=25 * arms),
-            LIMIT: policy(LIMIT, arms=arms),
-        }
-        if arms in MANY:
-            policies |= {f"{name}|{pick}": _visiting(name, arms, pick) for name in SEQUENTIAL for pick in PICKS}
         draws = (8 if arms <= 5 else 2) if quick else (64 if arms <= 10 else 24)
+        some = [visiting(name, pick) for name in SEQUENTIAL for pick in PICKS] if arms in MANY else []
+        policies = contestants([*specs(arms).values(), *some], arms)
         planned.append(Case(f"{arms} arms", world, policies, HORIZON // 2 if quick else HORIZON, draws))
     return planned
 
 
-def _visiting(name: str, arms: int, pick: str) -> Contestant:
-    """Return a sequential policy whose probes visit some arms."""
-    some = fitted(name, arms, lag=LAG, probe_size=0 if pick == ALL_ARMS else SOME)
-    return some._replace(probe_size=0, probe_set=tuple(range(SOME))) if pick == AT_RANDOM else some
+def specs(arms: int) -> dict[str, str]:
+    """Return what each policy is with so many arms."""
+    return {
+        ADARP: f"{ADARP}:lag={LAG}",
+        ADASP: f"{ADASP}:lag={LAG},min_gap={2 * arms}",
+        "rp-ucb": f"rp-ucb:lag={LAG}",
+        "sp-ucb": f"sp-ucb:lag={LAG},interval={max(40, 4 * arms)}",
+        "sw-ucb": "sw-ucb",
+        LIMIT: LIMIT,
+    }
+
+
+def visiting(name: str, pick: str) -> str:
+    """Return the spec of a sequential policy whose probes visit all arms, or some."""
+    some = {ALL_ARMS: "", PAID_MOST: f",probe_size={SOME}", AT_RANDOM: f",probe_set={RANDOM},{SEQUENTIAL[name]}"}
+    return f"{name}:lag={LAG}{some[pick]}"
+
+
+def at(results: pd.DataFrame, arms: int, name: str, column: str = "regret") -> np.ndarray:
+    """Return a column per draw, of a policy with so many arms."""
+    return per_draw(results, f"{arms} arms", specs(arms)[name], column)
 
 
 def growth(results: pd.DataFrame, name: str, column: str) -> Order:
     """Return how a column grows from the fewest to the most arms, over as many draws as both have."""
-    few, most = (per_draw(results, f"{arms} arms", name, column) for arms in (ARMS[0], ARMS[-1]))
+    few, most = (at(results, arms, name, column) for arms in (ARMS[0], ARMS[-1]))
     count = min(len(few), len(most))
     return compared(most[:count], few[:count])
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge how the two kinds of probing grow."""
-    regret = {name: growth(results, name, "regret") for name in ("adarp-ucb", "adasp-ucb")}
-    rounds = {name: growth(results, name, "probe_rounds") for name in ("adarp-ucb", "adasp-ucb")}
-    adasp, adarp = regret["adasp-ucb"], regret["adarp-ucb"]
-    lost = [
-        compared(
-            per_draw(results, f"{arms} arms", "adasp-ucb"), per_draw(results, f"{arms} arms", "adarp-ucb"), len(ARMS)
-        )
-        for arms in ARMS
-    ]
-    steady = rounds["adarp-ucb"]
+    regret = {name: growth(results, name, "regret") for name in (ADARP, ADASP)}
+    rounds = {name: growth(results, name, "probe_rounds") for name in (ADARP, ADASP)}
+    adasp, adarp = regret[ADASP], regret[ADARP]
+    lost = [compared(at(results, arms, ADASP), at(results, arms, ADARP), len(ARMS)) for arms in ARMS]
+    steady = rounds[ADARP]
     return [
         Claim(
             "many-arms/less-attractive",
@@ -101,8 +108,8 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "many-arms/probe-cost",
             "The rounds spent on sequential probes grow with the arms",
             "K rounds a probe",
-            f"probe rounds grow {rounds['adasp-ucb'].text} times sequential",
-            all_of([rounds["adasp-ucb"].word], ABOVE),
+            f"probe rounds grow {rounds[ADASP].text} times sequential",
+            all_of([rounds[ADASP].word], ABOVE),
             "age caps and gaps grow with a probe's rounds, which keeps this growth down",
         ),
         Claim(
@@ -119,13 +126,13 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 def _subset(results: pd.DataFrame, name: str, other: str) -> Claim:
     """Judge that a probe of the arms that have paid most has less regret than another, where there are many arms."""
-    chosen, rival = f"{name}|{PAID_MOST}", f"{name}|{other}"
+    chosen, rival = visiting(name, PAID_MOST), visiting(name, other)
     orders = {arms: order(results, f"{arms} arms", chosen, rival, len(MANY) - 1) for arms in MANY[1:]}
     few = order(results, f"{MANY[0]} arms", chosen, rival)
     rounds = [order(results, f"{arms} arms", chosen, rival, column="probe_rounds").ratio for arms in MANY]
     against = "all arms" if other == ALL_ARMS else f"{SOME} random ones, always the same"
     return Claim(
-        f"many-arms/{name.removesuffix('-ucb')}-{'subset' if other == ALL_ARMS else 'picked'}",
+        f"many-arms/{name.partition('-')[0]}-{'subset' if other == ALL_ARMS else 'picked'}",
         f"{label(name)} whose probes visit the {SOME} arms that have paid most in probes has less regret than with probes of {against}, at "
         f"{' and '.join(map(str, orders))} arms",
         "derived",
@@ -140,9 +147,9 @@ def _subset(results: pd.DataFrame, name: str, other: str) -> Claim:
 def plot_arms(results: pd.DataFrame) -> Figure:
     """Regret and probe rounds over the number of arms."""
     figure, (left, right) = panels(1, 2, (8.6, 3.4))
-    for name in (name for name in dict.fromkeys(results["policy"]) if "|" not in name):
+    for name in specs(ARMS[0]):
         for axes, column in ((left, "regret"), (right, "probe_rounds")):
-            cells = [interval(per_draw(results, f"{arms} arms", name, column)) for arms in ARMS]
+            cells = [interval(at(results, arms, name, column)) for arms in ARMS]
             if cells[0][0] > 0:
                 curve(axes, ARMS, cells, **look(name))
     for axes, text in ((left, "regret per group"), (right, "rounds spent on probes")):
@@ -159,7 +166,7 @@ def plot_subsets(results: pd.DataFrame) -> Figure:
     for place, (name, column) in enumerate((name, column) for name in SEQUENTIAL for column in ("regret", "probe_rounds")):
         axes = grid[place]
         for pick, color, line in zip(PICKS, (GREY, BLUE, ORANGE), ("-", "-", "--"), strict=True):
-            cells = [interval(per_draw(results, f"{arms} arms", f"{name}|{pick}", column)) for arms in MANY]
+            cells = [interval(per_draw(results, f"{arms} arms", visiting(name, pick), column)) for arms in MANY]
             curve(axes, MANY, cells, color=color, linestyle=line, label=pick)
         ticks(axes, MANY, "number of arms")
         axes.set_ylim(bottom=0)

@@ -21,13 +21,19 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "lag features",
         "LC-UCB, LC-TS, SP-UCB: one-hot of the last arm times 1, r and r squared; AdaRP, AdaSP: times 1 and r; RP: the pair (a, r)",
-        "the encodings that fit the table best",
+        "the encodings that fit the table best; policies whose names end in -stated have the text's: (a, r) for two arms, one-hot of a "
+        "and r for more",
     ),
     ("LinUCB", "ridge 0.1; exploration 1.0 for LC-UCB, 0.6 as LC-TS's scale, 0.5 for the probing family", "fit"),
     ("intervals of the fixed schedules", "RP-UCB 10, SP-UCB 40", "fit"),
     (
+        "what the text leaves open of the stated policies",
+        "alpha, lambda and tau are those above",
+        "the text gives no values; for LC-UCB, alpha and lambda are also swept (table2/stated-lag)",
+    ),
+    (
         "gates of the table",
-        "z 2, margin 0.05, age cap 50, minimum gap 4, residual floor 0.05 (AdaRP) and 0.1 (AdaSP)",
+        "z 2, margin 0.05, age cap 50, minimum gap 4, residual floor 0.05 (adarp-ucb-table) and 0.1 (adasp-ucb-table)",
         "with the stated age cap of 7, probes alone would cost more than the published regret; with an age "
         "cap of 50 and a floor equal to the noise, regret at noise 0.5 would be a third lower than published",
     ),

@@ -11,7 +11,7 @@ from latentbandits.policies.registry import policy
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.protocols import Contestant
 from latentbandits_studies import theory
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     BELOW,
@@ -41,8 +41,9 @@ SUMMARIES = {
 }
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return schedules with both kinds of probes, the counter-example, the matched learner and the decoded schedules."""
+    quick = size != "full"
     draws, planned = 8 if quick else 64, []
     for name, groups in bounds.GROUPS.items():
         policies: dict[str, Contestant] = {f"tau|{tau}": ProbeCommit(2, groups, tau) for tau in bounds.INTERVALS}
