@@ -233,8 +233,13 @@ def gated(
     shaky: bool = False,
 ) -> Change:  # fmt: skip
     """Return one combination of gates changed, where 200 changes of the best arm meet 1,000 probes."""
-    keys = [(row, gates.spec(name, profile, on)) for row in rows for name, profile in gates.POLICIES if profile in profiles]
-    usual = {key: 190.0 if key[1] in [gates.spec(*policy, ("residual",)) for policy in gates.POLICIES] else 150.0 for key in COMBINED}
+    keys = [
+        (row, gates.spec(name, profile, on)) for row in rows for name, profile in gates.POLICIES if profile in profiles
+    ]
+    usual = {
+        key: 190.0 if key[1] in [gates.spec(*policy, ("residual",)) for policy in gates.POLICIES] else 150.0
+        for key in COMBINED
+    }
     columns = {"probes": dict.fromkeys(COMBINED, 1000.0), "changes": dict.fromkeys(COMBINED, 200.0)}
     doubtful = {*keys, *((*key, "found") for key in keys)} if shaky else ()
     return Change(dict.fromkeys(keys, regret), doubtful, {**columns, "found": usual | dict.fromkeys(keys, found)})

@@ -145,7 +145,9 @@ def test_closed_forms_are_what_they_are() -> None:
 
 def test_effects_of_gates_are_contrasts_of_means() -> None:
     """The residual gate halves regret, and the staleness gate too unless the residual gate is on."""
-    regret = {key: 100.0 if {"residual_threshold", "staleness"} <= {*re.split("[:,=]", key[1])} else 50.0 for key in COMBINED}
+    regret = {
+        key: 100.0 if {"residual_threshold", "staleness"} <= {*re.split("[:,=]", key[1])} else 50.0 for key in COMBINED
+    }
     found = gates.effects(runs(regret))
     here = (found["case"] == "default") & (found["policy"] == "adarp-ucb") & (found["profile"] == gates.STATED)
     alone = found[here].set_index("effect")["ratio"]
@@ -156,7 +158,7 @@ def test_effects_of_gates_are_contrasts_of_means() -> None:
 
 def test_what_probes_find_is_counted() -> None:
     change = gated(gates.NONE, found=0)
-    columns = {**change.columns, "delay": {key: 300.0 for key in COMBINED}}
+    columns = {**change.columns, "delay": dict.fromkeys(COMBINED, 300.0)}
     lines = gates.table(runs(COMBINED, (), columns)).set_index(["case", "policy", "profile", *gates.GATES])
     line = lines.loc[("sd.1", "adasp-ucb", gates.TABLE, True, False, False)]
     assert (line["probes"], line["precision"], line["recall"]) == pytest.approx((50, 0.19, 0.95))

@@ -179,7 +179,10 @@ def test_gated_bound_is_its_parts() -> None:
     candidates = []
     for share in range(1, 20):
         slack, spread = surprise * share / 20, sigma / math.sqrt(2)
-        miss = max(ndtr((surprise + slack - moved) / spread) - ndtr(-(surprise + slack + moved) / spread) for moved in (0.7, 0.3))
+        miss = max(
+            ndtr((surprise + slack - moved) / spread) - ndtr(-(surprise + slack + moved) / spread)
+            for moved in (0.7, 0.3)
+        )
         lost = sum(miss**n for n in range(cap - 1))
         order = sum(sum(math.exp(-n * gap**2 / (4 * sigma**2)) for n in range(1, rounds + 1)) for gap in (0.6, 0.4))
         blind = 2 * sum(2 * math.exp(-n * slack**2 / (2 * sigma**2)) for n in range(1, rounds + 1))
@@ -187,7 +190,12 @@ def test_gated_bound_is_its_parts() -> None:
         error = math.exp(-(0.7**2 + 0.3**2) / (8 * sigma**2))
         learning = 0.6 * (cap - 1) * (order + min(1.0, 0.1 * cap / 2) * blind)
         candidates.append(
-            (min(rounds, probes) * 0.3, 0.6 * 0.1 * rounds * lost, min(1.0, min(rounds, probes) * error) * 0.6 * rounds, learning)
+            (
+                min(rounds, probes) * 0.3,
+                0.6 * 0.1 * rounds * lost,
+                min(1.0, min(rounds, probes) * error) * 0.6 * rounds,
+                learning,
+            )
         )
     found = theory.gated_bound(means, chain, sigma, surprise, cap, rounds)
     assert found == pytest.approx(min(candidates, key=sum))
@@ -198,7 +206,9 @@ def test_gated_bound_is_its_parts() -> None:
 def test_a_gate_that_cannot_see_is_an_age_cap() -> None:
     """The arm in use pays the same in both states: lost rounds last until the cap, as with a fixed schedule of that interval."""
     means, chain = [[0.5, 0.2], [0.5, 0.8]], [[0.99, 0.01], [0.01, 0.99]]
-    blind, seeing = (theory.gated_bound(table, chain, 0.01, 0.1, 21, 1000).drift for table in (means, [[0.9, 0.2], [0.2, 0.8]]))
+    blind, seeing = (
+        theory.gated_bound(table, chain, 0.01, 0.1, 21, 1000).drift for table in (means, [[0.9, 0.2], [0.2, 0.8]])
+    )
     assert blind == pytest.approx(0.3 * 0.01 * 1000 * 20, rel=1e-3)
     assert seeing == pytest.approx(0.7 * 0.01 * 1000)
 

@@ -136,9 +136,9 @@ class TraceLearner(PlainPolicy):
     probe_set : sequence of int
         The arms that a probe visits, in order; empty for all.
     probe_size : int
-        How many of them a probe visits, with one group; 0 for all. It visits arms that no probe has visited before, in order, and then those
-        that have paid most in probes so far: they cost least, and since they soon are the same in every probe, the fingerprint has
-        few coordinates that are fresh and many that hardly change. Arms that are not visited keep their part of it.
+        How many of them a probe visits, with one group; 0 for all. It visits arms that no probe has visited before, in order, and then
+        those that have paid most in probes so far. They cost least, and soon they are the same in every probe, so that what the fingerprint
+        says of them is fresh. Arms that are not visited keep their part of it.
 
     Notes
     -----

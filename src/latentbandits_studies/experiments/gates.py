@@ -1,14 +1,11 @@
 """Which gate does what: AdaRP-UCB and AdaSP-UCB with every combination of their three gates.
 
-A probe is *right* if the best arm has changed since the last probe began; a change is *found* if a probe begins before the best arm changes
-again. Every right probe finds exactly one change, the last one, so that both have the same number: it is `found` in the results. Precision
-is `found` over probes, recall `found` over changes, and the delay of detection is the number of rounds from a change that is found to
-its probe. A schedule that knows nothing of the state is right too, by chance, and most often if its probes are equally far apart (the chance
-that something has changed is concave in the rounds gone by): a *clock*, with as many probes, is what precision is held against.
+Every probe that is right finds exactly one change, so that both have the same number: it is `found` in the results.
 """
 
 from collections.abc import Mapping
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,10 +35,12 @@ from latentbandits_studies.experiments.claims import (
 )
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, contestants, rows
-from latentbandits_studies.experiments.plots import dots, panels, stripe, ticks, titled
+from latentbandits_studies.experiments.plots import dots, panels, spans, stripe, ticks, titled
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
-SUMMARY = "residual, margin and staleness gate, each on or off: regret, probes, and which changes of the best arm they find"
+SUMMARY = (
+    "residual, margin and staleness gate, each on or off: regret, probes, and which changes of the best arm they find"
+)
 # The default world and the three in which the paper sweeps its thresholds: fast switching, noise, many states
 ROWS = ("default", "p.5", "sd.1", "S50")
 CALM, HARD = ("default", "S50"), ("p.5", "sd.1")
@@ -56,6 +55,16 @@ COMBINATIONS = tuple(on for number in range(len(GATES) + 1) for on in combinatio
 NONE, ALL = COMBINATIONS[0], COMBINATIONS[-1]
 PROFILES = STATED, TABLE = "stated", "table"
 POLICIES = tuple((name, profile) for name in ADAPTIVE for profile in PROFILES)
+DEFINITIONS = (
+    "A probe is right if the best arm has changed since the last probe began; a change is found if a probe begins before the best arm "
+    "changes again. Precision is the share of probes that are right, recall the share of changes that are found, delay the rounds from "
+    "a change that is found to its probe. A schedule that knows nothing is right too, by chance, and most often if its probes are equally "
+    "far apart: '/ clock' is precision over that of such a clock with as many probes."
+)
+EFFECTS = (
+    "The mean regret of four combinations over that of the other four. For one gate: with it over without it. For two: both or neither "
+    "over one of them; below 1 they help each other, above 1 each makes the other less needed. For all three likewise."
+)
 SUFFICES = 0.1  # the share of regret by which a gate that is not needed may change it
 
 
@@ -104,7 +113,9 @@ def timing(results: pd.DataFrame, case: str, label: str, among: int = 1) -> Orde
 def _with_rounds(results: pd.DataFrame) -> pd.DataFrame:
     """Add the length of every run, which a quick run has shortened."""
     quick = "quick" in results and bool(results["quick"].iloc[0])
-    return results.assign(rounds=results["case"].map({case.name: case.horizon for case in cases("quick" if quick else "full")}))
+    return results.assign(
+        rounds=results["case"].map({case.name: case.horizon for case in cases("quick" if quick else "full")})
+    )
 
 
 @once
@@ -137,16 +148,14 @@ def _share(part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
 
 
 def effects(results: pd.DataFrame, column: str = "regret") -> pd.DataFrame:
-    """Return main effects and interactions of the gates on a column, a line per world and policy and per set of gates.
-
-    An effect is the mean of four combinations over that of the other four. For one gate: those with it over those without. For two: those
-    that have both or neither over the others; below 1 they help each other, above 1 one makes the other needless. For all three likewise.
-    """
+    """Return main effects and interactions of the gates on a column (see `EFFECTS`), a line per world, policy and set of gates."""
     lines = []
     for row, (name, profile), of in product(ROWS, POLICIES, COMBINATIONS[1:]):
-        sides = ([], [])
+        sides: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         for on in COMBINATIONS:
-            sides[(len(of) - len(set(of) & set(on))) % 2].append(per_draw(results, row, spec(name, profile, on), column))
+            sides[(len(of) - len(set(of) & set(on))) % 2].append(
+                per_draw(results, row, spec(name, profile, on), column)
+            )
         found = compared(*(np.mean(side, axis=0) for side in sides))
         lines.append({"case": row, "policy": name, "profile": profile, "effect": " x ".join(of), **found._asdict()})
     return pd.DataFrame(lines)
@@ -173,20 +182,26 @@ def _detects(runs: pd.DataFrame, worlds: tuple[str, ...], name: str) -> Claim:
         for row in worlds
         for policy, profile in POLICIES
     }
-    margin = [timing(runs, row, spec(policy, profile, ("margin",))).ratio for row in worlds for policy, profile in POLICIES]
+    margin = [
+        timing(runs, row, spec(policy, profile, ("margin",))).ratio for row in worlds for policy, profile in POLICIES
+    ]
     return Claim(
         f"gates/residual-{name}",
         "The residual gate detects changes of state: alone, its probes find the best arm changed more often than those of a clock that "
         f"probes as often ({', '.join(TITLES[row] for row in worlds)})",
         "detects model drift",
-        "; ".join(f"{policy}, {profile}, {TITLES[row]}: {one.text}" for (profile, row, policy), one in found.items()),
+        "; ".join(
+            f"{label(policy)}, {profile}, {TITLES[row]}: {one.text}" for (profile, row, policy), one in found.items()
+        ),
         agreed(all_of((one.word for key, one in found.items() if key[0] == profile), ABOVE) for profile in PROFILES),
         f"changes found over those that a clock would find; the margin gate alone: {min(margin):.2f} to {max(margin):.2f}",
         READING,
     )
 
 
-def _changed(results: pd.DataFrame, gate: str, worlds: tuple[str, ...], profile: str, among: int) -> dict[tuple[str, str], Order]:
+def _changed(
+    results: pd.DataFrame, gate: str, worlds: tuple[str, ...], profile: str, among: int
+) -> dict[tuple[str, str], Order]:
     """Return the regret with all three gates over that without one of them."""
     rest = tuple(one for one in GATES if one != gate)
     return {
@@ -223,15 +238,16 @@ def _covers(runs: pd.DataFrame) -> Claim:
     """Judge that the staleness gate finds changes that the other two miss."""
     among, found = len(ROWS) * len(ADAPTIVE), {}
     for row, (name, profile) in product(ROWS, POLICIES):
-        pair = (spec(name, profile, on) for on in (ALL, ("residual", "margin")))
-        found[profile, row, name] = order(runs, row, *pair, among, "found")
+        fewer = spec(name, profile, ("residual", "margin"))
+        found[profile, row, name] = order(runs, row, spec(name, profile, ALL), fewer, among, "found")
     words = {profile: [one.word for key, one in found.items() if key[0] == profile] for profile in PROFILES}
     return Claim(
         "gates/staleness-covers",
         "The staleness gate covers what the other two miss: with it more changes of the best arm are found",
         "covers cases in which the others do not open",
         "; ".join(
-            f"{profile}: more in {given.count(ABOVE)} of {len(given)}, fewer in {given.count(BELOW)}" for profile, given in words.items()
+            f"{profile}: more in {given.count(ABOVE)} of {len(given)}, fewer in {given.count(BELOW)}"
+            for profile, given in words.items()
         ),
         agreed(all_of(given, ABOVE) for given in words.values()),
         f"changes found with it over those without it: {min(one.ratio for one in found.values()):.3f} to "
@@ -273,18 +289,22 @@ def _suffice(results: pd.DataFrame) -> Claim:
 def finding(results: pd.DataFrame) -> str:
     """Return what the figure shows, in words, for AdaRP-UCB in the default world."""
     lines = table(results).set_index(["case", "policy", "profile", *GATES])
-    name, alone = ADAPTIVE[0], {gate: tuple(one == gate for one in GATES) for gate in GATES}
-
-    def line(profile: str, *on: bool) -> pd.Series:
-        return lines.loc[("default", name, profile, *on)]
-
-    residual, margin = (line(TABLE, *alone[gate]) for gate in ("residual", "margin"))
-    every, spared = line(STATED, True, True, True), line(STATED, True, True, False)
+    name = ADAPTIVE[0]
+    residual, margin, every, spared = (
+        lines.loc[("default", name, profile, *(gate in on for gate in GATES))]
+        for profile, on in (
+            (TABLE, ("residual",)),
+            (TABLE, ("margin",)),
+            (STATED, ALL),
+            (STATED, ("residual", "margin")),
+        )
+    )
     return (
-        f"In the default world, with the table's gates, the residual gate of {label(name)} alone finds {residual['recall']:.0%} of the changes "
-        f"of the best arm with {residual['probes']:.0f} probes in 1,000 rounds, {residual['delay']:.0f} rounds after the change; the margin "
-        f"gate alone finds {margin['recall']:.0%} with {margin['probes']:.0f}, {margin['clock']:.2f} times what a clock would find. With the "
-        f"text's gates it is the age cap that decides: regret is {every['regret']:,.0f} with it and {spared['regret']:,.0f} without it."
+        f"{label(name)} in the default world. With the table's gates, the residual gate alone finds {residual['recall']:.0%} of the "
+        f"changes of the best arm with {residual['probes']:.0f} probes in 1,000 rounds, and {residual['delay']:.0f} rounds after them; "
+        f"the margin gate alone finds {margin['recall']:.0%} with {margin['probes']:.0f} probes, {margin['clock']:.2f} times as many as a "
+        f"clock would. With the text's gates the age cap decides: regret is {every['regret']:,.0f} with it, "
+        f"{spared['regret']:,.0f} without."
     )
 
 
@@ -306,13 +326,11 @@ def plot_gates(results: pd.DataFrame) -> Figure:
     lanes = np.linspace(-0.27, 0.27, len(POLICIES))
     for axes, row in zip(grid, ROWS, strict=True):
         for lane, (name, profile) in zip(lanes, POLICIES, strict=True):
-            cells = [
-                order(results, row, spec(name, profile, on), spec(name, profile, ALL)) for on in COMBINATIONS
-            ]
+            cells = [order(results, row, spec(name, profile, on), spec(name, profile, ALL)) for on in COMBINATIONS]
             dots(axes, cells, places + lane, **_look(name, profile))
         axes.axvline(1, color=BLACK, linewidth=0.8)
         ticks(axes, _TICKS)
-        axes.set_xlim(0.33, 12)
+        axes.set_xlim(0.25, 12)
         axes.set_title(TITLES[row], fontsize=9)
         axes.set_xlabel("regret / regret with all three", fontsize=8)
     for axes in (matrix, *grid):
@@ -322,7 +340,7 @@ def plot_gates(results: pd.DataFrame) -> Figure:
     return figure
 
 
-def _look(name: str, profile: str) -> dict[str, object]:
+def _look(name: str, profile: str) -> dict[str, Any]:
     """Return how a policy of a profile is marked: filled with the table's gates, hollow with the text's."""
     color = style(name).color
     face = "white" if profile == STATED else color
@@ -332,42 +350,47 @@ def _look(name: str, profile: str) -> dict[str, object]:
 
 
 def tables(results: pd.DataFrame) -> str:
-    """Return the finding, probes and what they find, and the effects of the gates, as HTML."""
-    lines = table(results)
+    """Return the finding, what probes find in the default world, and the effects of the gates in all worlds, as HTML."""
+    lines, found = table(results), effects(results)
+    lines = lines[lines["case"] == "default"]
     shown = pd.DataFrame(
         {
-            "world": lines["case"].map(TITLES),
-            "policy": [f"{label(name)}, {profile}" for name, profile in zip(lines["policy"], lines["profile"], strict=True)],
+            "policy": _named(lines),
             "gates": [" + ".join(gate for gate in GATES if line[gate]) or "none" for _, line in lines.iterrows()],
-            "regret": [f"{one:,.0f}" for one in lines["regret"]],
-            "probes per 1,000 rounds": [f"{one:,.1f}" for one in lines["probes"]],
-            "precision": [_text(one, ".1%") for one in lines["precision"]],
-            "/ clock": [_text(one, ".2f") for one in lines["clock"]],
-            "recall": [_text(one, ".1%") for one in lines["recall"]],
-            "delay (rounds)": [_text(one, ".1f") for one in lines["delay"]],
+            "regret": spans(lines, "regret", ",.0f", "regret_low", "regret_high"),
+            **{name: lines[column].map(form.format) for name, (column, form) in _SHOWN.items()},
         }
     )
-    found = effects(results)
-    cells = [f"{line.ratio:.2f} ({line.low:.2f} to {line.high:.2f})" for line in found.itertuples()]
-    wide = found.assign(text=cells, policy=[f"{label(n)}, {p}" for n, p in zip(found["policy"], found["profile"], strict=True)])
-    wide = wide.pivot_table(index=["case", "policy"], columns="effect", values="text", aggfunc="first", sort=False).reset_index()
+    wide = found.assign(world=found["case"].map(TITLES), policy=_named(found), text=spans(found, "ratio", ".2f"))
+    wide = wide.pivot_table("text", ["world", "policy"], "effect", aggfunc="first", sort=False).reset_index()
     return (
         tag("p", finding(results))
-        + titled("Probes, and what they find", f"{__doc__.split(chr(10) * 2)[1]}", shown)
-        + titled("Effects of the gates on regret", str(effects.__doc__).split("\n\n")[1], wide.assign(case=wide["case"].map(TITLES)))
+        + titled(
+            "Probes in the default world, and what they find", f"{DEFINITIONS} The other worlds: gates.csv.", shown
+        )
+        + titled("Effects of the gates on regret", EFFECTS, wide)
     )
 
 
-def _text(value: float, form: str) -> str:
-    return "-" if np.isnan(value) else f"{value:{form}}"
+_SHOWN: Mapping[str, tuple[str, str]] = {
+    "probes per 1,000 rounds": ("probes", "{:,.1f}"),
+    "precision": ("precision", "{:.1%}"),
+    "/ clock": ("clock", "{:.2f}"),
+    "recall": ("recall", "{:.1%}"),
+    "delay (rounds)": ("delay", "{:.1f}"),
+}
+
+
+def _named(lines: pd.DataFrame) -> list[str]:
+    return [label(f"{name}-{profile}") for name, profile in zip(lines["policy"], lines["profile"], strict=True)]
 
 
 COMBINED = Illustration(
     "gates",
-    "Regret with every combination of the three gates, as a multiple of the regret with all three: left of the line a combination does better. "
-    "Hollow: the text's gates; filled: the table's. Bars: 95 % intervals over matrices.",
+    "Regret with every combination of the three gates, as a multiple of the regret with all three: left of the line a combination does "
+    "better. Hollow: the text's gates; filled: the table's. Bars: 95 % intervals over matrices.",
     plot_gates,
 )
 EXPERIMENT = Experiment(
-    "gates", SUMMARY, cases, score, title="gates: which gate does what", table=table, place=45, figures=(COMBINED,), tables=tables
+    "gates", SUMMARY, cases, score, "gates: which gate does what", table, place=45, figures=(COMBINED,), tables=tables
 )

@@ -138,8 +138,10 @@ def _subset(results: pd.DataFrame, name: str, other: str) -> Claim:
         "derived",
         "; ".join(f"{arms} arms: {found.text}" for arms, found in orders.items()),
         all_of(found.word for found in orders.values()),
-        f"{MANY[0]} arms: {few.text}; rounds of probes, by number of arms: " + ", ".join(f"{share:.2f}" for share in rounds)
-        + f"; regret with {other}: " + ", ".join(f"{mean(results, f'{arms} arms', rival):,.0f}" for arms in MANY),
+        f"{MANY[0]} arms: {few.text}; rounds of probes, by number of arms: "
+        + ", ".join(f"{share:.2f}" for share in rounds)
+        + f"; regret with {other}: "
+        + ", ".join(f"{mean(results, f'{arms} arms', rival):,.0f}" for arms in MANY),
         TARGET,
     )
 
@@ -163,7 +165,9 @@ def plot_arms(results: pd.DataFrame) -> Figure:
 def plot_subsets(results: pd.DataFrame) -> Figure:
     """Regret and probe rounds of sequential probes that visit all arms, or some."""
     figure, grid = panels(1, 4, (9.6, 3.2))
-    for place, (name, column) in enumerate((name, column) for name in SEQUENTIAL for column in ("regret", "probe_rounds")):
+    for place, (name, column) in enumerate(
+        (name, column) for name in SEQUENTIAL for column in ("regret", "probe_rounds")
+    ):
         axes = grid[place]
         for pick, color, line in zip(PICKS, (GREY, BLUE, ORANGE), ("-", "-", "--"), strict=True):
             cells = [interval(per_draw(results, f"{arms} arms", visiting(name, pick), column)) for arms in MANY]
@@ -183,8 +187,8 @@ GROWTH = Illustration(
 )
 SUBSETS = Illustration(
     "many-arms-subset",
-    f"Sequential probes of all arms, of the {SOME} that have paid most in probes, and of {SOME} at random, always the same. Gates and intervals are "
-    "in proportion to the rounds of a probe. Bars: 95 % intervals over matrices.",
+    f"Sequential probes of all arms, of the {SOME} that have paid most in probes, and of {SOME} at random, always the same. Gates and "
+    "intervals are in proportion to the rounds of a probe. Bars: 95 % intervals over matrices.",
     plot_subsets,
 )
 EXPERIMENT = Experiment("many-arms", SUMMARY, cases, score, place=70, figures=(GROWTH, SUBSETS))

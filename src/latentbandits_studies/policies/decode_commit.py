@@ -122,7 +122,9 @@ class DecodeCommit(Policy):
         scalars = memory.scalars[0]
         if choice.tags[PROBE_REASON] == 0:
             probes = memory.probes[scalars.decoded]
-            if self.surprise > 0 and probes > 0 and choice.tags[EPISODE] == scalars.decoded:  # not late, of another state
+            if (
+                self.surprise > 0 and probes > 0 and choice.tags[EPISODE] == scalars.decoded
+            ):  # not late, of another state
                 paid = 0.0
                 for group in range(self.groups):
                     paid += rewards[group] / self.groups

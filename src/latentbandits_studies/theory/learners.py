@@ -312,7 +312,9 @@ def _gated_budget(
     gaps, best, count = state_gaps(matrix), optimal_arms(matrix), len(matrix)
     top, spread = float(gaps.max()), sigma / math.sqrt(matrix.shape[1])
     leaves = drift_probability(matrix, chain, 1, worst=True)
-    moved = matrix[:, best].T - matrix[np.arange(count), best][:, None]  # of the best arm of a row's state, in a column's
+    moved = (
+        matrix[:, best].T - matrix[np.arange(count), best][:, None]
+    )  # of the best arm of a row's state, in a column's
     reach = surprise + slack
     closed = ndtr((reach - moved) / spread) - ndtr((-reach - moved) / spread)
     miss = float(closed[best[:, None] != best[None, :]].max(initial=0.0))

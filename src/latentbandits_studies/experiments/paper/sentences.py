@@ -120,7 +120,9 @@ SENTENCES: tuple[Sentence, ...] = (
         ("residuals/drift", "gates/residual-calm", "gates/residual-hard"),
     ),
     Sentence(
-        "5.1", "Where the margin is small, a probe renews the fingerprint before an arm is chosen", ("gates/margin-pays",)
+        "5.1",
+        "Where the margin is small, a probe renews the fingerprint before an arm is chosen",
+        ("gates/margin-pays",),
     ),
     Sentence(
         "5.1", "The age cap covers cases in which residuals and margins ask for no probe", ("gates/staleness-covers",)
