@@ -164,11 +164,9 @@ def plot_arms(results: pd.DataFrame) -> Figure:
 
 def plot_subsets(results: pd.DataFrame) -> Figure:
     """Regret and probe rounds of sequential probes that visit all arms, or some."""
-    figure, grid = panels(1, 4, (9.6, 3.2))
-    for place, (name, column) in enumerate(
-        (name, column) for name in SEQUENTIAL for column in ("regret", "probe_rounds")
-    ):
-        axes = grid[place]
+    figure, grid = panels(1, 3, (9.0, 3.4))
+    shown = ((ADASP, "regret"), (ADASP, "probe_rounds"), ("sp-ucb", "regret"))  # SP-UCB's schedule fixes what it spends
+    for axes, (name, column) in zip(grid, shown, strict=True):
         for pick, color, line in zip(PICKS, (GREY, BLUE, ORANGE), ("-", "-", "--"), strict=True):
             cells = [interval(per_draw(results, f"{arms} arms", visiting(name, pick), column)) for arms in MANY]
             curve(axes, MANY, cells, color=color, linestyle=line, label=pick)
