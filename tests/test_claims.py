@@ -1,6 +1,7 @@
 """Every score, on tables made by hand: each claim comes out as each of the verdicts that it can have."""
 
 import functools
+import math
 import re
 from collections.abc import Mapping
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import latentbandits as lb
 from latentbandits_studies.experiments import ablation, example, gates, misspecification, sensitivity
 from latentbandits_studies.experiments.claims import (
     FAILS,
@@ -32,6 +34,7 @@ from tests.constructed import DRAWS, Change, Key, runs, verdicts
 from tests.constructed_probing import (
     ABLATED,
     ABLATION,
+    CLOCK,
     COMBINATION,
     COMBINED,
     EVEN,
@@ -157,14 +160,24 @@ def test_effects_of_gates_are_contrasts_of_means() -> None:
 
 
 def test_what_probes_find_is_counted() -> None:
-    change = gated(gates.NONE, found=0)
-    columns = {**change.columns, "delay": dict.fromkeys(COMBINED, 300.0)}
+    columns = gated(gates.NONE, found=0).columns
+    columns = {**columns, "changes": dict.fromkeys(COMBINED, 4000.0), "delay": dict.fromkeys(COMBINED, 300.0)}
     lines = gates.table(runs(COMBINED, (), columns)).set_index(["case", "policy", "profile", *gates.GATES])
-    line = lines.loc[("sd.1", "adasp-ucb", gates.TABLE, True, False, False)]
-    assert (line["probes"], line["precision"], line["recall"]) == pytest.approx((50, 0.19, 0.95))
-    assert line["delay"] == pytest.approx(300 / 190)
-    assert line["clock"] == pytest.approx(190 / (1000 * (1 - 0.99**20)))
-    assert np.isnan(lines.loc[("sd.1", "adasp-ucb", gates.TABLE, False, False, False), "delay"])  # nothing was found
+    line = lines.loc[("p.5", "adasp-ucb", gates.TABLE, True, False, False)]
+    found = 2 * CLOCK["p.5"]
+    assert (line["probes"], line["precision"], line["recall"]) == pytest.approx((50, found / 1000, found / 4000))
+    assert (line["clock"], line["delay"]) == pytest.approx((2, 300 / found))
+    assert np.isnan(lines.loc[("p.5", "adasp-ucb", gates.TABLE, False, False, False), "delay"])  # nothing was found
+
+
+@pytest.mark.parametrize(("row", "gap"), [("p.5", 3), ("default", 20)])
+def test_what_a_clock_finds_is_exact(row: str, gap: int) -> None:
+    """Probes at fixed times find as many changes as the chain says."""
+    world, clock = rows()[row][0], lb.policies.ProbeCommit(2, 2, interval=gap)
+    found = lb.simulate(world, {"clock": clock}, horizon=12_000, draws=12, repeats=4)
+    probes, right = (found.counts[name][0].reshape(12, 4).sum(axis=1) for name in ("probes", "found"))
+    expected = np.array([gates.changed(row, draw, gap) for draw in range(12)]) * probes
+    assert abs(right.sum() - expected.sum()) < 4 * math.sqrt(expected.sum())
 
 
 def test_samples_that_are_not_paired_are_refused() -> None:

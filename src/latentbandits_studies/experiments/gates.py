@@ -4,6 +4,7 @@ Every probe that is right finds exactly one change, so that both have the same n
 """
 
 from collections.abc import Mapping
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
@@ -17,6 +18,7 @@ from latentbandits.presentation.html import tag
 from latentbandits.presentation.palette import BLACK, label, style
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval, ratio
+from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
@@ -92,22 +94,21 @@ def cases(size: Size) -> list[Case]:
     ]
 
 
-def timing(results: pd.DataFrame, case: str, label: str, among: int = 1) -> Order:
-    """Return how many changes the probes of a policy find, over those that a clock with as many probes would find.
+@cache
+def changed(row: str, draw: int, gap: float) -> float:
+    """Return the chance that the best arm of a world changes within a gap; some gaps of a clock are a round longer than others."""
+    world, part = rows()[row][0], gap - int(gap)
+    within = [theory.best_arm_change(world.matrix(0, draw), world.chain, int(gap) + more) for more in range(2)]
+    return (1 - part) * within[0] + part * within[1]
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from latentbandits_studies.experiments.gates import timing
-    >>> runs = pd.DataFrame({"case": "c", "policy": "p", "draw": [0, 1], "rounds": 1000, "probes": 100, "changes": 20, "found": 20})
-    >>> round(timing(runs, "c", "p").ratio, 2)  # a clock would find 100 (1 - 0.98^10) of them
-    1.09
-    """
-    found, probes, changes, rounds = (
-        per_draw(results, case, label, column) for column in ("found", "probes", "changes", "rounds")
-    )
-    gap = rounds / np.maximum(probes, 1.0)
-    return compared(found, probes * (1 - (1 - changes / rounds) ** gap), among)
+
+def timing(runs: pd.DataFrame, row: str, label: str, among: int = 1) -> Order:
+    """Return how many changes the probes of a policy find, over those that a clock with as many probes would find."""
+    found, probes, rounds = (per_draw(runs, row, label, column) for column in ("found", "probes", "rounds"))
+    draws = sorted(runs.loc[runs["case"] == row, "draw"].unique())
+    gaps = rounds / np.maximum(probes, 1.0)
+    clock = [changed(row, int(draw), gap) for draw, gap in zip(draws, gaps, strict=True)]
+    return compared(found, probes * np.array(clock), among)
 
 
 def _with_rounds(results: pd.DataFrame) -> pd.DataFrame:
