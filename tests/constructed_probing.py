@@ -219,14 +219,17 @@ TIMING: list[tuple[str, str, Change]] = [
 ]
 
 
-# Gates: all combinations alike, with 1,000 probes; the residual gate alone finds twice as many changes as a clock would, others half as many
+# Gates: all combinations alike, with 1,000 probes; the residual gate alone finds twice what a clock would, others half of it
 COMBINED: dict[Key, float] = {
     (row, gates.spec(*policy, on)): 100.0
     for row in gates.ROWS
     for policy in gates.POLICIES
     for on in gates.COMBINATIONS
 }
-CLOCK = {row: 1000 * np.mean([gates.changed(row, draw, 20) for draw in range(DRAWS)]) for row in gates.ROWS}
+CLOCK, CHANGES = (
+    {row: scale * float(np.mean([gates.changed(row, draw, gap) for draw in range(DRAWS)])) for row in gates.ROWS}
+    for scale, gap in ((1000, 20), (20_000, 1))
+)
 
 
 def gated(
@@ -241,7 +244,11 @@ def gated(
     keys = [(row, gates.spec(*policy, on)) for row in rows for policy in gates.POLICIES if policy[1] in profiles]
     alone = {gates.spec(*policy, ("residual",)) for policy in gates.POLICIES}
     usual = {key: (2.0 if key[1] in alone else 0.5) * CLOCK[key[0]] for key in COMBINED}
-    columns = {"probes": dict.fromkeys(COMBINED, 1000.0), "found": usual | {key: found * CLOCK[key[0]] for key in keys}}
+    columns = {
+        "probes": dict.fromkeys(COMBINED, 1000.0),
+        "changes": {key: CHANGES[key[0]] for key in COMBINED},
+        "found": usual | {key: found * CLOCK[key[0]] for key in keys},
+    }
     doubtful = {*keys, *((*key, "found") for key in keys)} if shaky else ()
     return Change(dict.fromkeys(keys, regret), doubtful, columns)
 

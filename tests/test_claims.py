@@ -34,6 +34,7 @@ from tests.constructed import DRAWS, Change, Key, runs, verdicts
 from tests.constructed_probing import (
     ABLATED,
     ABLATION,
+    CHANGES,
     CLOCK,
     COMBINATION,
     COMBINED,
@@ -160,13 +161,15 @@ def test_effects_of_gates_are_contrasts_of_means() -> None:
 
 
 def test_what_probes_find_is_counted() -> None:
-    columns = gated(gates.NONE, found=0).columns
-    columns = {**columns, "changes": dict.fromkeys(COMBINED, 4000.0), "delay": dict.fromkeys(COMBINED, 300.0)}
+    columns = {**gated(gates.NONE, found=0).columns, "delay": dict.fromkeys(COMBINED, 300.0)}
     lines = gates.table(runs(COMBINED, (), columns)).set_index(["case", "policy", "profile", *gates.GATES])
     line = lines.loc[("p.5", "adasp-ucb", gates.TABLE, True, False, False)]
     found = 2 * CLOCK["p.5"]
-    assert (line["probes"], line["precision"], line["recall"]) == pytest.approx((50, found / 1000, found / 4000))
-    assert (line["clock"], line["delay"]) == pytest.approx((2, 300 / found))
+    clock = [1000 * gates.changed("p.5", draw, 20) / (20_000 * gates.changed("p.5", draw, 1)) for draw in range(DRAWS)]
+    assert (line["probes"], line["precision"], line["recall"]) == pytest.approx(
+        (50, found / 1000, found / CHANGES["p.5"])
+    )
+    assert (line["clock"], line["delay"]) == pytest.approx((found / np.mean(clock) / CHANGES["p.5"], 300 / found))
     assert np.isnan(lines.loc[("p.5", "adasp-ucb", gates.TABLE, False, False, False), "delay"])  # nothing was found
 
 

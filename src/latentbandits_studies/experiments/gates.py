@@ -95,20 +95,30 @@ def cases(size: Size) -> list[Case]:
 
 
 @cache
+def _kept(row: str, draw: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the frequency of each state of a world, and the chain without its changes of the best arm."""
+    world = rows()[row][0]
+    best = theory.optimal_arms(world.matrix(0, draw))
+    return world.start, np.where(best[:, None] == best[None, :], world.chain, 0.0)
+
+
 def changed(row: str, draw: int, gap: float) -> float:
     """Return the chance that the best arm of a world changes within a gap; some gaps of a clock are a round longer than others."""
-    world, part = rows()[row][0], gap - int(gap)
-    within = [theory.best_arm_change(world.matrix(0, draw), world.chain, int(gap) + more) for more in range(2)]
-    return (1 - part) * within[0] + part * within[1]
+    (start, chain), part = _kept(row, draw), gap - int(gap)
+    stays = np.linalg.matrix_power(chain, int(gap)).sum(axis=1)
+    return 1 - float(start @ ((1 - part) * stays + part * (chain @ stays)))
 
 
-def timing(runs: pd.DataFrame, row: str, label: str, among: int = 1) -> Order:
-    """Return how many changes the probes of a policy find, over those that a clock with as many probes would find."""
-    found, probes, rounds = (per_draw(runs, row, label, column) for column in ("found", "probes", "rounds"))
-    draws = sorted(runs.loc[runs["case"] == row, "draw"].unique())
+def timing(runs: pd.DataFrame, row: str, known: str, among: int = 1) -> Order:
+    """Return how many changes the probes of a policy find, over those that a clock with as many probes would find of as many changes."""
+    found, probes, changes, rounds = (
+        per_draw(runs, row, known, column) for column in ("found", "probes", "changes", "rounds")
+    )
+    draws = sorted(map(int, runs.loc[runs["case"] == row, "draw"].unique()))
     gaps = rounds / np.maximum(probes, 1.0)
-    clock = [changed(row, int(draw), gap) for draw, gap in zip(draws, gaps, strict=True)]
-    return compared(found, probes * np.array(clock), among)
+    clock = np.array([changed(row, draw, gap) for draw, gap in zip(draws, gaps, strict=True)])
+    usual = np.array([changed(row, draw, 1) for draw in draws]) * rounds
+    return compared(found, probes * clock * np.divide(changes, usual, out=np.ones(len(usual)), where=usual > 0), among)
 
 
 def _with_rounds(results: pd.DataFrame) -> pd.DataFrame:
@@ -128,8 +138,12 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
         probes, changes, found, delay = (
             per_draw(runs, row, known, column) for column in ("probes", "changes", "found", "delay")
         )
-        line: dict[str, object] = {"case": row, "policy": name, "profile": profile}
-        line |= {gate: gate in on for gate in GATES}
+        line: dict[str, object] = {
+            "case": row,
+            "policy": name,
+            "profile": profile,
+            **{gate: gate in on for gate in GATES},
+        }
         for column, span in (
             ("regret", interval(per_draw(runs, row, known))),
             ("probes", interval(1000 * probes / per_draw(runs, row, known, "rounds"))),
@@ -148,15 +162,13 @@ def _share(part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
     return ratio(part, whole) if whole.any() else (np.nan,) * 3
 
 
-def effects(results: pd.DataFrame, column: str = "regret") -> pd.DataFrame:
-    """Return main effects and interactions of the gates on a column (see `EFFECTS`), a line per world, policy and set of gates."""
+def effects(results: pd.DataFrame) -> pd.DataFrame:
+    """Return main effects and interactions of the gates on regret (see `EFFECTS`), a line per world, policy and set of gates."""
     lines = []
     for row, (name, profile), of in product(ROWS, POLICIES, COMBINATIONS[1:]):
         sides: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         for on in COMBINATIONS:
-            sides[(len(of) - len(set(of) & set(on))) % 2].append(
-                per_draw(results, row, spec(name, profile, on), column)
-            )
+            sides[(len(of) - len(set(of) & set(on))) % 2].append(per_draw(results, row, spec(name, profile, on)))
         found = compared(*(np.mean(side, axis=0) for side in sides))
         lines.append({"case": row, "policy": name, "profile": profile, "effect": " x ".join(of), **found._asdict()})
     return pd.DataFrame(lines)
@@ -343,11 +355,9 @@ def plot_gates(results: pd.DataFrame) -> Figure:
 
 def _look(name: str, profile: str) -> dict[str, Any]:
     """Return how a policy of a profile is marked: filled with the table's gates, hollow with the text's."""
-    color = style(name).color
-    face = "white" if profile == STATED else color
-    words = "the text's gates" if profile == STATED else "the table's gates"
-    looks = {"color": color, "markerfacecolor": face, "linestyle": "none", "marker": "o", "ms": 4.5}
-    return {**looks, "label": f"{label(name)}, {words}"}
+    color, words = style(name).color, "the text's gates" if profile == STATED else "the table's gates"
+    looks = {"color": color, "markerfacecolor": "white" if profile == STATED else color, "marker": "o", "ms": 4.5}
+    return {**looks, "linestyle": "none", "label": f"{label(name)}, {words}"}
 
 
 def tables(results: pd.DataFrame) -> str:

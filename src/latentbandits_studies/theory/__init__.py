@@ -26,7 +26,6 @@ from latentbandits_studies.theory.decoding import (
     synchronous_bound,
 )
 from latentbandits_studies.theory.gaps import (
-    best_arm_change,
     drift_bound,
     drift_probability,
     joint_separation,
@@ -63,7 +62,6 @@ __all__ = [
     "adaptive_bound",
     "age_cap",
     "bayes_error",
-    "best_arm_change",
     "best_interval",
     "decoded_bound",
     "drift_bound",

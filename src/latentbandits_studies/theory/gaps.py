@@ -216,31 +216,6 @@ def drift_probability(means: ArrayLike, transition: ArrayLike, lag: int, *, wors
     return min(1.0, _over_states(moved, chain, worst))
 
 
-def best_arm_change(means: ArrayLike, transition: ArrayLike, rounds: int) -> float:
-    """Return the probability that the best arm changes at least once within some rounds, exactly; it may be the same again at their end.
-
-    Where several arms are best in a state, the first counts as the best.
-
-    Parameters
-    ----------
-    means, transition : arrays (states, arms) and (states, states)
-        Mean rewards, and the chain, which is in its stationary distribution.
-    rounds : int
-        How many rounds later.
-
-    Examples
-    --------
-    >>> from latentbandits_studies.theory import best_arm_change, drift_probability
-    >>> means, chain = [[1.0, 0.0], [0.0, 1.0]], [[0.9, 0.1], [0.1, 0.9]]
-    >>> round(best_arm_change(means, chain, 2), 9), round(drift_probability(means, chain, 2), 9)
-    (0.19, 0.18)
-    """
-    matrix, chain = as_world(means, transition)
-    best = matrix.argmax(axis=1)
-    kept = np.where(best[:, None] == best[None, :], chain, 0.0)
-    return 1.0 - float(stationary(chain) @ np.linalg.matrix_power(kept, rounds).sum(axis=1))
-
-
 def drift_bound(lag: int, q: float) -> float:
     """Return the bound min(1, j q) on `drift_probability`, from any state.
 
