@@ -138,12 +138,8 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
         probes, changes, found, delay = (
             per_draw(runs, row, known, column) for column in ("probes", "changes", "found", "delay")
         )
-        line: dict[str, object] = {
-            "case": row,
-            "policy": name,
-            "profile": profile,
-            **{gate: gate in on for gate in GATES},
-        }
+        line: dict[str, object] = {"case": row, "policy": name, "profile": profile}
+        line |= {gate: gate in on for gate in GATES}
         for column, span in (
             ("regret", interval(per_draw(runs, row, known))),
             ("probes", interval(1000 * probes / per_draw(runs, row, known, "rounds"))),
@@ -180,8 +176,24 @@ def score(results: pd.DataFrame) -> list[Claim]:
     return [
         _detects(runs, CALM, "calm"),
         _detects(runs, HARD, "hard"),
-        _pays(results),
-        _covers(runs),
+        _purpose(
+            results,
+            "margin-pays",
+            "A small margin is worth a probe: with the other two gates on, the margin gate lowers regret",
+            "refreshes the fingerprint before it is relied on",
+            "margin",
+            "regret",
+            BELOW,
+        ),
+        _purpose(
+            results,
+            "staleness-covers",
+            "The staleness gate covers what the other two miss: with it more changes of the best arm are found",
+            "covers cases in which the others do not open",
+            "staleness",
+            "found",
+            ABOVE,
+        ),
         _costs(results),
         _suffice(results),
     ]
@@ -212,59 +224,40 @@ def _detects(runs: pd.DataFrame, worlds: tuple[str, ...], name: str) -> Claim:
     )
 
 
-def _changed(
-    results: pd.DataFrame, gate: str, worlds: tuple[str, ...], profile: str, among: int
-) -> dict[tuple[str, str], Order]:
-    """Return the regret with all three gates over that without one of them."""
-    rest = tuple(one for one in GATES if one != gate)
+Orders = dict[tuple[str, str], Order]  # by world and policy
+
+
+def _with_gate(
+    results: pd.DataFrame, gate: str, profile: str, worlds: tuple[str, ...] = ROWS, column: str = "regret"
+) -> Orders:
+    """Return a column with all three gates over that without one of them."""
+    rest, pairs = tuple(one for one in GATES if one != gate), list(product(worlds, ADAPTIVE))
     return {
-        (row, name): order(results, row, spec(name, profile, ALL), spec(name, profile, rest), among)
-        for row in worlds
-        for name in ADAPTIVE
+        (row, name): order(results, row, spec(name, profile, ALL), spec(name, profile, rest), len(pairs), column)
+        for row, name in pairs
     }
 
 
-def _ratios(orders: Mapping[tuple[str, str], Order]) -> str:
+def _listed(orders: Orders) -> str:
     return "; ".join(f"{label(name)}, {TITLES[row]}: {one.text}" for (row, name), one in orders.items())
 
 
-def _pays(results: pd.DataFrame) -> Claim:
-    """Judge that the margin gate is worth its probes where the other two gates are there."""
-    found = {profile: _changed(results, "margin", ROWS, profile, len(ROWS) * len(ADAPTIVE)) for profile in PROFILES}
-    return Claim(
-        "gates/margin-pays",
-        "A small margin is worth a probe: with the other two gates on, the margin gate lowers regret",
-        "refreshes the fingerprint before it is relied on",
-        "; ".join(
-            f"{profile}: lower in {sum(one.word == BELOW for one in orders.values())} of {len(orders)}, higher in "
-            f"{sum(one.word == ABOVE for one in orders.values())} (ratio {min(one.ratio for one in orders.values()):.2f} to "
-            f"{max(one.ratio for one in orders.values()):.2f})"
-            for profile, orders in found.items()
-        ),
-        agreed(all_of(one.word for one in orders.values()) for orders in found.values()),
-        "four worlds, both policies",
-        READING,
-    )
+def _counted(orders: Orders) -> str:
+    words, ratios = [one.word for one in orders.values()], [one.ratio for one in orders.values()]
+    counts = f"lower in {words.count(BELOW)} of {len(words)}, higher in {words.count(ABOVE)}"
+    return f"{counts} (ratio {min(ratios):.2f} to {max(ratios):.2f})"
 
 
-def _covers(runs: pd.DataFrame) -> Claim:
-    """Judge that the staleness gate finds changes that the other two miss."""
-    among, found = len(ROWS) * len(ADAPTIVE), {}
-    for row, (name, profile) in product(ROWS, POLICIES):
-        fewer = spec(name, profile, ("residual", "margin"))
-        found[profile, row, name] = order(runs, row, spec(name, profile, ALL), fewer, among, "found")
-    words = {profile: [one.word for key, one in found.items() if key[0] == profile] for profile in PROFILES}
+def _purpose(results: pd.DataFrame, name: str, text: str, said: str, gate: str, column: str, wanted: str) -> Claim:
+    """Judge what the text says that a gate is for: what it changes beside the other two, in both profiles."""
+    found = {profile: _with_gate(results, gate, profile, column=column) for profile in PROFILES}
     return Claim(
-        "gates/staleness-covers",
-        "The staleness gate covers what the other two miss: with it more changes of the best arm are found",
-        "covers cases in which the others do not open",
-        "; ".join(
-            f"{profile}: more in {given.count(ABOVE)} of {len(given)}, fewer in {given.count(BELOW)}"
-            for profile, given in words.items()
-        ),
-        agreed(all_of(given, ABOVE) for given in words.values()),
-        f"changes found with it over those without it: {min(one.ratio for one in found.values()):.3f} to "
-        f"{max(one.ratio for one in found.values()):.3f}",
+        f"gates/{name}",
+        text,
+        said,
+        "; ".join(f"{profile}: {_counted(orders)}" for profile, orders in found.items()),
+        agreed(all_of((one.word for one in orders.values()), wanted) for orders in found.values()),
+        "all three gates over the other two, in four worlds, for both policies",
         READING,
     )
 
@@ -272,13 +265,13 @@ def _covers(runs: pd.DataFrame) -> Claim:
 def _costs(results: pd.DataFrame) -> Claim:
     """Judge that the text's age cap costs more than it saves where the state stays for long."""
     worlds = tuple(row for row in ROWS if row != "p.5")
-    orders = _changed(results, "staleness", worlds, STATED, len(worlds) * len(ADAPTIVE))
+    orders = _with_gate(results, "staleness", STATED, worlds)
     return Claim(
         "gates/stated-cap",
         "With the text's gates the age cap of 7 costs more than it saves where states last: all three gates have more regret than "
         "residual and margin gate alone",
         "derived",
-        _ratios(orders),
+        _listed(orders),
         all_of((one.word for one in orders.values()), ABOVE),
         "the gate opens at least every seventh round, whatever the other two say",
         TARGET,
@@ -287,12 +280,12 @@ def _costs(results: pd.DataFrame) -> Claim:
 
 def _suffice(results: pd.DataFrame) -> Claim:
     """Judge that the table's policies would do without the margin gate."""
-    orders = _changed(results, "margin", ROWS, TABLE, len(ROWS) * len(ADAPTIVE))
+    orders = _with_gate(results, "margin", TABLE)
     return Claim(
         "gates/two-suffice",
         f"With the table's gates residual and staleness gate suffice: the margin gate changes regret by {SUFFICES:.0%} at most",
         "derived",
-        _ratios(orders),
+        _listed(orders),
         worst(near(one, SUFFICES) for one in orders.values()),
         "regret with all three over that without the margin gate",
         TARGET,
