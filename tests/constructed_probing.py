@@ -8,13 +8,14 @@ import numpy as np
 from latentbandits.policies.groups import LIMIT
 from latentbandits_studies.experiments import (
     ablation,
+    gates,
     residuals,
     sensitivity,
     timing,
 )
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TIED
 from latentbandits_studies.experiments.paper import printed
-from tests.constructed import Change, Key
+from tests.constructed import DRAWS, Change, Key
 
 # Sensitivity: all values of all thresholds equally good, unless said
 EVEN: dict[Key, float] = {
@@ -215,4 +216,67 @@ TIMING: list[tuple[str, str, Change]] = [
     ("volatile", HOLDS, schedule(10, 40, 10)),
     ("volatile", FAILS, schedule(10, 40, 80)),
     ("volatile", OPEN, schedule(10, 40, 40)),
+]
+
+
+# Gates: all combinations alike, with 1,000 probes; the residual gate alone finds twice what a clock would, others half of it
+COMBINED: dict[Key, float] = {
+    (row, gates.spec(*policy, on)): 100.0
+    for row in gates.ROWS
+    for policy in gates.POLICIES
+    for on in gates.COMBINATIONS
+}
+CLOCK, CHANGES = (
+    {row: scale * float(np.mean([gates.changed(row, draw, gap) for draw in range(DRAWS)])) for row in gates.ROWS}
+    for scale, gap in ((1000, 20), (20_000, 1))
+)
+
+
+def gated(
+    on: tuple[str, ...],
+    regret: float = 100.0,
+    found: float = 0.5,
+    rows: Any = gates.ROWS,
+    profiles: Any = gates.PROFILES,
+    shaky: bool = False,
+) -> Change:
+    """Return one combination of gates changed: its regret, and what it finds as a multiple of what a clock does."""
+    keys = [(row, gates.spec(*policy, on)) for row in rows for policy in gates.POLICIES if policy[1] in profiles]
+    alone = {gates.spec(*policy, ("residual",)) for policy in gates.POLICIES}
+    usual = {key: (2.0 if key[1] in alone else 0.5) * CLOCK[key[0]] for key in COMBINED}
+    columns = {
+        "probes": dict.fromkeys(COMBINED, 1000.0),
+        "changes": {key: CHANGES[key[0]] for key in COMBINED},
+        "found": usual | {key: found * CLOCK[key[0]] for key in keys},
+    }
+    doubtful = {*keys, *((*key, "found") for key in keys)} if shaky else ()
+    return Change(dict.fromkeys(keys, regret), doubtful, columns)
+
+
+_residual, _others, _early = ("residual",), ("residual", "staleness"), ("residual", "margin")
+COMBINATION: list[tuple[str, str, Change]] = [
+    *(
+        (f"residual-{name}", verdict, change)
+        for name, rows in (("calm", gates.CALM), ("hard", gates.HARD))
+        for verdict, change in (
+            (HOLDS, gated(_residual, found=2)),
+            (FAILS, gated(_residual, found=0.5, rows=rows)),
+            (TIED, gated(_residual, found=1, rows=rows, shaky=True)),
+            (OPEN, gated(_residual, found=0.5, rows=rows, profiles=(gates.STATED,))),  # the profile decides
+        )
+    ),
+    ("margin-pays", HOLDS, gated(_others, regret=120)),
+    ("margin-pays", FAILS, gated(_others, regret=90)),
+    ("margin-pays", TIED, gated(_others, shaky=True)),
+    ("margin-pays", OPEN, gated(_others, regret=120, profiles=(gates.TABLE,))),
+    ("staleness-covers", HOLDS, gated(gates.ALL, found=0.6)),
+    ("staleness-covers", FAILS, gated(gates.ALL, found=0.4)),
+    ("staleness-covers", TIED, gated(gates.ALL, shaky=True)),
+    ("staleness-covers", OPEN, gated(gates.ALL, found=0.6, profiles=(gates.STATED,))),
+    ("stated-cap", HOLDS, gated(_early, regret=50)),
+    ("stated-cap", FAILS, gated(_early, regret=150)),
+    ("stated-cap", TIED, gated(_early, shaky=True)),
+    ("two-suffice", HOLDS, gated(_others, regret=105)),
+    ("two-suffice", FAILS, gated(_others, regret=150)),
+    ("two-suffice", OPEN, gated(_others, shaky=True)),
 ]

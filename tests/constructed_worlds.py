@@ -70,6 +70,10 @@ def arms_cell(arms: int, name: str) -> Key:
 MANY: dict[Key, float] = {}
 for _arms in many_arms.ARMS:
     MANY |= {arms_cell(_arms, ADASP): 50.0 * _arms**1.5, arms_cell(_arms, ADARP): 50.0 * _arms}
+for _arms in many_arms.MANY:
+    for _name in many_arms.SEQUENTIAL:
+        MANY |= {(f"{_arms} arms", many_arms.visiting(_name, _pick)): 100.0 for _pick in many_arms.PICKS}
+        MANY[f"{_arms} arms", many_arms.visiting(_name, many_arms.PAID_MOST)] = 80.0
 
 
 def spent(sequential: float, randomized: float) -> dict[str, dict[Key, float]]:
@@ -93,6 +97,16 @@ MANY_ARMS: list[tuple[str, str, Change]] = [
     ("one-round", FAILS, Change({}, (), spent(900, 200))),
     ("one-round", HOLDS, Change({}, (), spent(900, 100))),
     ("one-round", TIED, Change({}, _doubt, spent(100, 100))),
+    *(
+        (f"{name.partition('-')[0]}-{end}", verdict, change)
+        for name in many_arms.SEQUENTIAL
+        for end, rival in (("subset", many_arms.ALL_ARMS), ("picked", many_arms.AT_RANDOM))
+        for verdict, change in (
+            (HOLDS, Change({}, (), spent(900, 50))),
+            (FAILS, Change({("20 arms", many_arms.visiting(name, rival)): 50.0}, (), spent(900, 50))),
+            (TIED, Change({("10 arms", many_arms.visiting(name, rival)): 80.0}, (), spent(900, 50))),
+        )
+    ),
 ]
 
 

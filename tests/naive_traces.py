@@ -40,6 +40,7 @@ class NaiveTraceLearner:
     min_gap: int
     hazard: Sequence[float]
     probe_set: Sequence[int]
+    probe_size: int
 
     def __post_init__(self) -> None:
         self.probe_arms = list(self.probe_set) or list(range(self.arms))
@@ -47,6 +48,8 @@ class NaiveTraceLearner:
         self.t_probe = 0
         self.phase: int | None = 1 if self.interval else None  # the next one of a probe under way
         self.visited: list[int] = []  # the arms that a probe visits, in a round of it
+        self.behind: set[int] = set()  # the arms that it has visited, where it visits some only
+        self.paid: dict[int, list[float]] = {arm: [] for arm in range(self.arms)}  # in probes
         self.probe_reasons: frozenset[str] = frozenset()
         self.seen: dict[int, float] = {}
         self.fingerprint_rewards = dict.fromkeys(self.probe_arms, 0.0)
@@ -100,11 +103,18 @@ class NaiveTraceLearner:
         variance = np.linalg.solve(self.A[arms], phi[:, None])[:, :, 0] @ phi
         noise = np.array([self.draws.normal() if self.thompson else 1.0 for _ in arms])
         indices = settle_ties(theta[arms] @ phi + self.exploration * np.sqrt(variance) * noise)
-        self.probe([arm for arm in self.probe_arms if arm in arms] if len(arms) > 1 else [], indices, theta)
+        probed = [arm for arm in self.probe_arms if arm in arms] if len(arms) > 1 else []
+        self.probe(probed[: self.probe_size] if self.probe_size else probed, indices, theta)
         self.phi = phi
         if not self.probe_reasons:
             return [arms[int(np.argmax(indices))]] * self.groups
         assert self.phase is not None
+        if self.probe_size:
+            left = [arm for arm in probed if arm not in self.behind]
+            fresh = [arm for arm in left if not self.paid[arm]]
+            arm = fresh[0] if fresh else max(left, key=lambda arm: sum(self.paid[arm]) / len(self.paid[arm]))
+            self.behind.add(arm)
+            return [arm]
         start = self.phase * self.groups
         return [self.visited[(start + group) % len(self.visited)] for group in range(self.groups)]
 
@@ -134,7 +144,7 @@ class NaiveTraceLearner:
     def end(self) -> None:
         """End a probe: what the arms gave that it has visited is the fingerprint, for the others it stays."""
         self.fingerprint_rewards.update(self.seen)
-        self.seen, self.phase = {}, None
+        self.seen, self.behind, self.phase = {}, set(), None
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         for arm, reward in zip(arms, rewards, strict=True):
@@ -149,6 +159,8 @@ class NaiveTraceLearner:
             return
         assert self.phase is not None
         self.seen.update(means)
+        for arm, reward in means.items():
+            self.paid[arm].append(reward)
         self.phase += 1
         if self.through():
             self.end()

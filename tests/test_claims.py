@@ -1,13 +1,16 @@
 """Every score, on tables made by hand: each claim comes out as each of the verdicts that it can have."""
 
 import functools
+import math
+import re
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from latentbandits_studies.experiments import ablation, example, misspecification, sensitivity
+import latentbandits as lb
+from latentbandits_studies.experiments import ablation, example, gates, misspecification, sensitivity
 from latentbandits_studies.experiments.claims import (
     FAILS,
     HOLDS,
@@ -28,7 +31,21 @@ from latentbandits_studies.experiments.paper.worlds import TITLES, rows
 from latentbandits_studies.experiments.registry import experiment, experiments, ids
 from latentbandits_studies.experiments.table2 import claims as table2_claims
 from tests.constructed import DRAWS, Change, Key, runs, verdicts
-from tests.constructed_probing import ABLATED, ABLATION, EVEN, RESIDUALS, SENSITIVITY, TIMING, opening, schedule
+from tests.constructed_probing import (
+    ABLATED,
+    ABLATION,
+    CHANGES,
+    CLOCK,
+    COMBINATION,
+    COMBINED,
+    EVEN,
+    RESIDUALS,
+    SENSITIVITY,
+    TIMING,
+    gated,
+    opening,
+    schedule,
+)
 from tests.constructed_table2 import EXPLAINED, LIMITED, LIMITS, PRINTED, SCALE, TABLE2
 from tests.constructed_worlds import (
     EXAMPLE,
@@ -52,6 +69,7 @@ SCORES: dict[str, tuple[Mapping[Key, float], list[tuple[str, str, Change]]]] = {
     "winning-rates": (WON, WINNING),
     "optimal-arm-frequency": (FREQUENT, OPTIMAL),
     "sensitivity": (EVEN, SENSITIVITY),
+    "gates": (COMBINED, COMBINATION),
     "ablation": (ABLATED, ABLATION),
     "misspecification": (FIGURES, MISSPECIFICATION),
     "many-arms": (MANY, MANY_ARMS),
@@ -129,6 +147,42 @@ def test_closed_forms_are_what_they_are() -> None:
     ):
         found = verdicts(score, base, Change())
         assert all(found[name] == HOLDS for name in names)
+
+
+def test_effects_of_gates_are_contrasts_of_means() -> None:
+    """The residual gate halves regret, and the staleness gate too unless the residual gate is on."""
+    regret = {
+        key: 100.0 if {"residual_threshold", "staleness"} <= {*re.split("[:,=]", key[1])} else 50.0 for key in COMBINED
+    }
+    found = gates.effects(runs(regret))
+    here = (found["case"] == "default") & (found["policy"] == "adarp-ucb") & (found["profile"] == gates.STATED)
+    alone = found[here].set_index("effect")["ratio"]
+    assert alone["residual"] == alone["staleness"] == pytest.approx(50 / 75)
+    assert alone["margin"] == alone["residual x margin"] == alone["residual x margin x staleness"] == pytest.approx(1)
+    assert alone["residual x staleness"] == pytest.approx(75 / 50)  # one makes the other needless
+
+
+def test_what_probes_find_is_counted() -> None:
+    columns = {**gated(gates.NONE, found=0).columns, "delay": dict.fromkeys(COMBINED, 300.0)}
+    lines = gates.table(runs(COMBINED, (), columns)).set_index(["case", "policy", "profile", *gates.GATES])
+    line = lines.loc[("p.5", "adasp-ucb", gates.TABLE, True, False, False)]
+    found = 2 * CLOCK["p.5"]
+    clock = [1000 * gates.changed("p.5", draw, 20) / (20_000 * gates.changed("p.5", draw, 1)) for draw in range(DRAWS)]
+    assert (line["probes"], line["precision"], line["recall"]) == pytest.approx(
+        (50, found / 1000, found / CHANGES["p.5"])
+    )
+    assert (line["clock"], line["delay"]) == pytest.approx((found / np.mean(clock) / CHANGES["p.5"], 300 / found))
+    assert np.isnan(lines.loc[("p.5", "adasp-ucb", gates.TABLE, False, False, False), "delay"])  # nothing was found
+
+
+@pytest.mark.parametrize(("row", "gap"), [("p.5", 3), ("default", 20)])
+def test_what_a_clock_finds_is_exact(row: str, gap: int) -> None:
+    """Probes at fixed times find as many changes as the chain says."""
+    world, clock = rows()[row][0], lb.policies.ProbeCommit(2, 2, interval=gap)
+    found = lb.simulate(world, {"clock": clock}, horizon=12_000, draws=12, repeats=4)
+    probes, right = (found.counts[name][0].reshape(12, 4).sum(axis=1) for name in ("probes", "found"))
+    expected = np.array([gates.changed(row, draw, gap) for draw in range(12)]) * probes
+    assert abs(right.sum() - expected.sum()) < 4 * math.sqrt(expected.sum())
 
 
 def test_samples_that_are_not_paired_are_refused() -> None:

@@ -12,7 +12,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.compiled.cache import Code
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import GATES, REASONS, Choice, Policy, Realisation
+from latentbandits.protocols import CONTINUED, GATES, REASONS, Choice, Policy, Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import record_one
 from latentbandits.simulation.loop import play
@@ -73,8 +73,34 @@ def test_regret_and_frequency_are_what_the_arms_say() -> None:
             assert found == {
                 "probes": len(starts),
                 "probe_rounds": int((probe_reason > 0).sum()),
+                **detected(realisation.means, probe_reason),
                 **{f"{REASONS[gate]}_gate": int((starts & gate > 0).sum()) for gate in GATES},
             }
+
+
+def detected(means: np.ndarray, probe_reason: np.ndarray) -> dict[str, int]:
+    """Count changes of the best arm, those that a probe follows before the next one, and the rounds until then."""
+    best, begins = means.argmax(axis=1), np.flatnonzero((probe_reason > 0) & (probe_reason != CONTINUED))
+    changes = (np.flatnonzero(np.diff(best)) + 1).tolist()
+    delays = []
+    for change, following in zip(changes, [*changes[1:], len(best)], strict=True):
+        probes = [begin for begin in begins if change <= begin < following]
+        delays += [probes[0] - change] if probes else []
+    return {"changes": len(changes), "found": len(delays), "delay": int(sum(delays))}
+
+
+def test_changes_of_the_best_arm_are_found_by_the_next_probe() -> None:
+    """Probes begin in rounds 0, 4 and 8. The best arm changes in rounds 1, 3, 5 and 9: the second and the third change are found."""
+    means = np.tile([1.0, 0.0], (12, 1))
+    means[[1, 2, 5, 6, 7, 8]] = [0.0, 1.0]
+    world = lb.Replay(means)
+    found = lb.simulate(world, {"clock": lb.policies.ProbeCommit(2, 2, interval=4)}, draws=1, repeats=1)
+    assert {name: int(found.counts[name][0, 0]) for name in ("probes", "changes", "found", "delay")} == {
+        "probes": 3,
+        "changes": 4,
+        "found": 2,
+        "delay": 1 + 3,
+    }
 
 
 def some_available(arms: int, rounds: int = 500) -> np.ndarray:

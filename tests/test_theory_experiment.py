@@ -49,7 +49,8 @@ def with_point(
     bound = BOUNDS[bound_of, case, kind, x]
     label = kind if kind in ("least", "quarter") else f"{kind}|{x:g}"
     changed = base.copy()
-    horizon = {"matched": int(x), "decoded": bounds.DECODED_HORIZON}.get(bound_of, bounds.HORIZON)
+    short = dict.fromkeys(("decoded", "gated"), bounds.DECODED_HORIZON)
+    horizon = {"matched": int(x), **short}.get(bound_of, bounds.HORIZON)
     here = (changed["case"] == case) & (changed["policy"] == label)
     assert here.sum() == RUNS
     changed.loc[here, "regret"] = bound * horizon * (factor + spread * SPREAD)
@@ -68,6 +69,7 @@ POINTS = {
     "hazard-corrected": ("corrected", "kept", "surprise", 10.0, TARGET),
     "matched-learner": ("matched", "matched|3000", "least", 3000.0, TARGET),
     "decoded-schedule": ("decoded", "decoded|0.02", "tau", 64.0, TARGET),
+    "gated-schedule": ("gated", "gated|0.02", "surprise", 64.0, TARGET),
 }
 
 
@@ -97,6 +99,7 @@ def test_every_bound_has_all_its_points() -> None:
     counted = bounds.points(LOW).groupby("bound_of").size()
     assert counted.to_dict() == {
         "decoded": 14,
+        "gated": 14,
         "hazard": 54,
         "matched": 10,
         "corrected": 54,
@@ -196,7 +199,7 @@ def test_decoding_bounds_hold() -> None:
 
 def test_claims_have_names_and_kinds_of_their_own() -> None:
     claims = theory.score(LOW)
-    assert len({found.id for found in claims}) == len(claims) == 13
+    assert len({found.id for found in claims}) == len(claims) == 14
     assert all(found.id.startswith("theory/") and found.kind in KINDS and found.verdict != OPEN for found in claims)
 
 
@@ -231,7 +234,7 @@ def test_the_error_of_its_probes_is_exact() -> None:
     assert max(wrong) == pytest.approx(bounds.kept_error(), abs=0.006)
 
 
-@pytest.mark.parametrize("draw", [figures.bounds, figures.adaptive, figures.finite])
+@pytest.mark.parametrize("draw", [figures.bounds, figures.adaptive, figures.finite, figures.gated])
 def test_figures_show_every_point(draw: Callable[[pd.DataFrame], Any]) -> None:
     with plotting():
         figure = draw(made(lambda case, name: 0.01 * (1 + 0.1 * SPREAD)))

@@ -71,6 +71,12 @@ CORNERS: Mapping[str, tuple[Settings, Settings]] = {
     "probe-set-wraps-fixed": ({**PROBING, "arms": 5, "groups": 2, "probe_set": (4, 0, 2), "interval": 6}, {}),
     "probe-set-wraps-gated": ({**GATED, "arms": 5, "groups": 2, "probe_set": (4, 0, 2)}, {}),
     "probe-set-of-one": ({**GATED, "arms": 3, "probe_set": (1,)}, {}),
+    "probe-of-some-arms-fixed": ({**PROBING, "arms": 5, "probe_size": 3, "interval": 9}, {}),
+    "probe-of-some-arms-gated": ({**GATED, "arms": 5, "probe_size": 2}, {}),
+    "probe-of-one-arm": ({**GATED, "arms": 4, "probe_size": 1, "min_gap": 1}, {}),
+    "probe-of-all-arms-by-what-they-paid": ({**GATED, "arms": 3, "probe_size": 3}, {}),
+    "probe-of-some-of-a-set": ({**GATED, "arms": 5, "probe_set": (4, 0, 2), "probe_size": 2}, {}),
+    "probe-of-some-arms-sampled": ({**GATED, "arms": 4, "probe_size": 2, "thompson": True}, {}),
     "state-alone": ({"arms": 3, "lag": "none", "covariates": 4}, SEES_STATE),
     "state-gated": ({**GATED, "arms": 3, "covariates": 4}, SEES_STATE),
     "state-two-groups": (

@@ -65,7 +65,7 @@ def _gated(residual_floor: float, together: bool, learn_noise: bool) -> Preset:
 
     def preset(arms: int, given: Settings) -> Settings:
         groups = given.get("groups") or (arms if together else 1)
-        rounds = -(-arms // groups)
+        rounds = given.get("probe_size") or -(-arms // groups)
         return {
             "groups": groups,
             "fingerprint": True,
@@ -117,7 +117,7 @@ def _scheduled(lag: str, interval: int, together: bool) -> Preset:
 
     def preset(arms: int, given: Settings) -> Settings:
         groups = given.get("groups") or (arms if together else 1)
-        rounds = -(-arms // groups)
+        rounds = given.get("probe_size") or -(-arms // groups)
         encoding = lag or _lag(arms)
         return {
             "groups": groups,

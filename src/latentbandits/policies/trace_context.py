@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.arms import available, nth_available
-from latentbandits.protocols import Choice
+from latentbandits.policies.arms import FIRST, available, nth_available
+from latentbandits.protocols import Choice, record_type
 from latentbandits.settings import OneOf
 
 if TYPE_CHECKING:
@@ -16,6 +16,12 @@ NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
 LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
 # Probes whose rewards may be under way at once; of older ones nothing is kept
 OPEN_PROBES = 16
+# An arm as probes have seen it
+Visit = record_type(
+    last=int,  # number of the last probe that visited it, -1 for none
+    number=int,  # visits whose rewards have arrived
+    paid=float,  # the sum of these rewards
+)
 
 
 def blocks(policy: "TraceLearner") -> list[int]:
@@ -58,13 +64,13 @@ def write_features(policy: "TraceLearner", memory: "Memory", context: np.ndarray
 
 @kernel
 def visited(policy: "TraceLearner", choice: Choice) -> int:
-    """Return the number of available arms of the probe set."""
-    if len(policy.probe_set) == 0:
-        return available(choice)
-    number = 0
-    for place in range(len(policy.probe_set)):
-        number += choice.arm_scores[policy.probe_set[place]].available
-    return int(number)
+    """Return the number of available arms of the probe set, or of those that a probe visits if that is less."""
+    number = available(choice)
+    if len(policy.probe_set) > 0:
+        number = 0
+        for place in range(len(policy.probe_set)):
+            number += int(choice.arm_scores[policy.probe_set[place]].available)
+    return min(number, policy.probe_size) if policy.probe_size > 0 else number
 
 
 @kernel
@@ -79,6 +85,20 @@ def nth_visited(policy: "TraceLearner", choice: Choice, n: int) -> int:
                 return int(policy.probe_set[place])
             left -= 1
     return -1
+
+
+@kernel
+def next_visited(policy: "TraceLearner", choice: Choice, visits: np.ndarray, probe: int) -> int:
+    """Return the arm of the probe set that a probe of some arms visits next: the first that none has visited, or that has paid most."""
+    best, top = -1, -np.inf
+    for place in range(policy.arms if len(policy.probe_set) == 0 else len(policy.probe_set)):
+        arm = place if len(policy.probe_set) == 0 else int(policy.probe_set[place])
+        visit = visits[arm]
+        if choice.arm_scores[arm].available and visit.last != probe:
+            mean = visit.paid / visit.number if visit.number > 0 else FIRST
+            if best < 0 or mean > top:
+                best, top = arm, mean
+    return best
 
 
 @kernel

@@ -13,9 +13,11 @@ from latentbandits.policies.arms import assign_highest, available, lead, sample_
 from latentbandits.policies.trace_context import (
     LAGS,
     OPEN_PROBES,
+    Visit,
     begin_probe,
     blocks,
     end_probe,
+    next_visited,
     nth_visited,
     place_of,
     show,
@@ -62,6 +64,7 @@ class Memory(NamedTuple):
     scalars : counters of rounds and probes, and the last completed decision
     gain : space that an update of the regressions needs
     noise : the noise of rewards, where it is learned (see `latentbandits.noise`)
+    visits : what probes have made of each arm (see `Visit`), where they visit some arms only
     """
 
     factor: np.ndarray
@@ -73,6 +76,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
     gain: np.ndarray
     noise: np.ndarray
+    visits: np.ndarray
 
 
 class TraceLearner(PlainPolicy):
@@ -131,6 +135,10 @@ class TraceLearner(PlainPolicy):
         Fewest rounds between the beginnings of two probes (tau_min).
     probe_set : sequence of int
         The arms that a probe visits, in order; empty for all.
+    probe_size : int
+        How many of them a probe visits, with one group; 0 for all. It visits arms that no probe has visited before, in order, and then
+        those that have paid most in probes so far. They cost least, and soon they are the same in every probe, so that what the fingerprint
+        says of them is fresh. Arms that are not visited keep their part of it.
 
     Notes
     -----
@@ -163,6 +171,7 @@ class TraceLearner(PlainPolicy):
     min_gap: Annotated[int, AtLeast(1), When("gated")] = 4
     hazard: Annotated[Sequence[float] | np.ndarray, Vector(1)] = ()
     probe_set: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = ()
+    probe_size: Annotated[int, AtLeast(0)] = 0
 
     def check(self) -> None:
         """Refuse settings that contradict each other."""
@@ -171,6 +180,9 @@ class TraceLearner(PlainPolicy):
             raise InvalidValueError(
                 "TraceLearner", "probe_set", probed.tolist(), f"different arms from 0 to {self.arms - 1}"
             )
+        if self.probe_size and (self.groups > 1 or self.probe_size > self.probed):
+            rule = f"0, or with one group at most the {self.probed} arms of the probe set"
+            raise InvalidValueError("TraceLearner", "probe_size", self.probe_size, rule)
         if self.residual_floor == 0 and not self.learn_noise:
             raise InvalidValueError("TraceLearner", "residual_floor", 0.0, "above 0 unless learn_noise is True")
         hazard = np.asarray(self.hazard)
@@ -196,13 +208,18 @@ class TraceLearner(PlainPolicy):
 
     @property
     def probed(self) -> int:
-        """Number of arms that a probe visits."""
+        """Number of arms of the probe set."""
         return len(self.probe_set) or self.arms
 
     @property
     def phases(self) -> int:
         """Number of rounds that a probe takes."""
-        return -(-self.probed // self.groups)
+        return self.probe_size or -(-self.probed // self.groups)
+
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """Fields of the memory that need not be saved: visits are not counted where a probe visits all arms."""
+        return () if self.probe_size else ("visits",)
 
     @property
     def width(self) -> int:
@@ -226,8 +243,10 @@ class TraceLearner(PlainPolicy):
             np.zeros(1, Scalars),
             np.zeros(width),
             fresh_noise(0.0, 1.0),
+            np.zeros(arms, Visit),
         )
         memory.scalars[0].shown = -1
+        memory.visits["last"] = -1
         return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
@@ -267,9 +286,13 @@ class TraceLearner(PlainPolicy):
             scalars.next_phase = phase + 1
             if phase + 1 >= phases:
                 end_probe(memory, phase + 1)
-            for group in range(self.groups):
-                # more groups than arms left in this phase: go round the probe set again
-                choice.arms[group] = nth_visited(self, choice, (phase * self.groups + group) % number)
+            if self.probe_size > 0:
+                choice.arms[0] = next_visited(self, choice, memory.visits, scalars.probe)
+                memory.visits[choice.arms[0]].last = scalars.probe
+            else:
+                for group in range(self.groups):
+                    # more groups than arms left in this phase: go round the probe set again
+                    choice.arms[group] = nth_visited(self, choice, (phase * self.groups + group) % number)
         choice.tags[PROBE_REASON] = probe_reason
         choice.tags[PHASE] = phase
         choice.tags[EPISODE] = scalars.probe
@@ -304,6 +327,9 @@ class TraceLearner(PlainPolicy):
             residual, variance = update(
                 memory.factor, memory.coefficients, memory.gain, arm, choice.features, weight, reward
             )
+            if self.probe_size > 0:
+                memory.visits[arm].number += 1
+                memory.visits[arm].paid += reward
             if kept:
                 memory.pending[slot, place_of(self, arm)] = reward
             if reward > best:

@@ -12,8 +12,8 @@ from latentbandits.random import Stream
 from latentbandits.simulation.late import Late, deliver
 
 # Slots of `Tally.counts`; a slot per gate follows
-PROBES, PROBE_ROUNDS, FIRST_GATE = 0, 1, 2
-COUNTS = ("probes", "probe_rounds", *(f"{REASONS[gate]}_gate" for gate in GATES))
+PROBES, PROBE_ROUNDS, CHANGES, FOUND, DELAY, FIRST_GATE = 0, 1, 2, 3, 4, 5
+COUNTS = ("probes", "probe_rounds", "changes", "found", "delay", *(f"{REASONS[gate]}_gate" for gate in GATES))
 
 
 class Tally(NamedTuple):
@@ -87,12 +87,15 @@ def play(
     """Play all rounds from a memory on, as `Run` describes it.
 
     Regret is against the best available arm. A choice costs its regret when it is made, whenever its rewards arrive. A probe that takes
-    several rounds counts once, and every gate that was open when it began counts once. Returns -1, or the round in which the policy chose
-    an arm that does not exist or is not available.
+    several rounds counts once, and every gate that was open when it began counts once. A change of the best available arm (the first of
+    equals) is found by a probe that begins before the next change, and its delay is the number of rounds until then. So a probe finds
+    one change at most, the last one since the probe before it began: a probe that finds none was not needed. Returns -1, or the round in
+    which the policy chose an arm that does not exist or is not available.
     """
     rounds, groups, arms = rewards.shape
     observed, received = np.zeros(context.shape[1]), np.zeros(groups)
     bins = 1 if tally is None else len(tally.regret)
+    leader, changed = -1, -1  # the best arm, and the round of a change that no probe has found
     for b in range(bins):
         first, end = b * rounds // bins, (b + 1) * rounds // bins
         lost, hits = 0.0, 0
@@ -112,8 +115,15 @@ def play(
             policy.choose(memory, observed, random, choice)
             best = -np.inf
             if tally is not None:
+                top = -1
                 for arm in range(arms):
-                    best = max(best, tally.means[t, arm])
+                    if tally.means[t, arm] > best:
+                        best, top = tally.means[t, arm], arm
+                if top != leader:
+                    if leader >= 0:
+                        tally.counts[CHANGES] += 1
+                        changed = t
+                    leader = top
             for group in range(groups):
                 arm = choice.arms[group]
                 if trace is not None:
@@ -140,6 +150,10 @@ def play(
                 tally.counts[PROBE_ROUNDS] += 1
                 if probe_reason != CONTINUED:
                     tally.counts[PROBES] += 1
+                    if changed >= 0:
+                        tally.counts[FOUND] += 1
+                        tally.counts[DELAY] += t - changed
+                        changed = -1
                     for gate in range(len(GATES)):
                         tally.counts[FIRST_GATE + gate] += (probe_reason & GATES[gate]) != 0
         if tally is not None:

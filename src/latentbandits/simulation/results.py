@@ -49,7 +49,8 @@ class Results:
     horizon, draws, repeats, seed : what was run; run r is repeat ``r % repeats`` of draw ``r // repeats``
     regret_bins : array (policies, runs, bins), regret per group that fell into each bin of rounds
     optimal_bins : array (policies, runs, bins), share of optimal arms in each bin
-    counts : for each of probes, probe_rounds, residual_gate, margin_gate, staleness_gate an int array (policies, runs)
+    counts : for each of probes, probe_rounds, changes (of the best arm), found (those that a probe followed before the next), delay (rounds
+        from these to their probes, in all), residual_gate, margin_gate, staleness_gate an int array (policies, runs)
     first : number of the first draw
     """
 

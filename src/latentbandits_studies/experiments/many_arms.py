@@ -1,11 +1,13 @@
-"""Many arms: a randomized probe stays one round, a sequential probe grows with the arms."""
+"""Many arms: a randomized probe stays one round, a sequential probe grows with the arms unless it visits only some of them."""
+
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
-from latentbandits.presentation.palette import legend_below
+from latentbandits.presentation.palette import BLUE, GREY, ORANGE, label, legend_below
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case, Size
@@ -14,11 +16,14 @@ from latentbandits_studies.experiments.claims import (
     FAILS,
     HOLDS,
     OPEN,
+    TARGET,
     TIED,
     Claim,
     Order,
     all_of,
     compared,
+    mean,
+    order,
     per_draw,
 )
 from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, contestants
@@ -30,6 +35,13 @@ ARMS = (2, 3, 5, 10, 20)
 HORIZON = 5_000
 # With a reward's slope per previous arm, 20 arms would have 60 features; one-hot plus reward has 41.
 LAG = "one-hot"
+# Sequential probes of all arms, of the three that have paid most in probes, and of the first three: since arms are exchangeable, a random
+# three. Gates and intervals are those that presets have for a probe of so many rounds, so that all probe about equally much.
+SOME, MANY = 3, (5, 10, 20)
+ALL_ARMS, PAID_MOST, AT_RANDOM = "all arms", f"{SOME} that paid most", f"{SOME} at random"
+PICKS = (ALL_ARMS, PAID_MOST, AT_RANDOM)
+RANDOM = ",".join(map(str, range(SOME)))
+SEQUENTIAL: Mapping[str, str] = {ADASP: f"min_gap={4 * SOME},staleness={25 * SOME}", "sp-ucb": f"interval={20 * SOME}"}
 
 
 def cases(size: Size) -> list[Case]:
@@ -39,7 +51,8 @@ def cases(size: Size) -> list[Case]:
     for arms in ARMS:
         world = HiddenMarkov(states=10, arms=arms, stickiness=0.99, noise=0.01)
         draws = (8 if arms <= 5 else 2) if quick else (64 if arms <= 10 else 24)
-        policies = contestants(specs(arms).values(), arms)
+        some = [visiting(name, pick) for name in SEQUENTIAL for pick in PICKS] if arms in MANY else []
+        policies = contestants([*specs(arms).values(), *some], arms)
         planned.append(Case(f"{arms} arms", world, policies, HORIZON // 2 if quick else HORIZON, draws))
     return planned
 
@@ -54,6 +67,12 @@ def specs(arms: int) -> dict[str, str]:
         "sw-ucb": "sw-ucb",
         LIMIT: LIMIT,
     }
+
+
+def visiting(name: str, pick: str) -> str:
+    """Return the spec of a sequential policy whose probes visit all arms, or some."""
+    some = {ALL_ARMS: "", PAID_MOST: f",probe_size={SOME}", AT_RANDOM: f",probe_set={RANDOM},{SEQUENTIAL[name]}"}
+    return f"{name}:lag={LAG}{some[pick]}"
 
 
 def at(results: pd.DataFrame, arms: int, name: str, column: str = "regret") -> np.ndarray:
@@ -101,6 +120,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             FAILS if steady.word == ABOVE else HOLDS if steady.high <= 1.25 else TIED,
             "as many groups as arms; up to a quarter more is counted as not growing, where the arms are ten times as many",
         ),
+        *(_subset(results, name, other) for name in SEQUENTIAL for other in (ALL_ARMS, AT_RANDOM)),
     ]
 
 
@@ -110,6 +130,28 @@ def finding(results: pd.DataFrame) -> str:
     return (
         f"From {ARMS[0]} to {ARMS[-1]} arms regret grows {grown[ADASP].ratio:.1f} times with sequential probes and "
         f"{grown[ADARP].ratio:.1f} times with randomized ones."
+    )
+
+
+def _subset(results: pd.DataFrame, name: str, other: str) -> Claim:
+    """Judge that a probe of the arms that have paid most has less regret than another, where there are many arms."""
+    chosen, rival = visiting(name, PAID_MOST), visiting(name, other)
+    orders = {arms: order(results, f"{arms} arms", chosen, rival, len(MANY) - 1) for arms in MANY[1:]}
+    few = order(results, f"{MANY[0]} arms", chosen, rival)
+    rounds = [order(results, f"{arms} arms", chosen, rival, column="probe_rounds").ratio for arms in MANY]
+    against = "all arms" if other == ALL_ARMS else f"{SOME} random ones, always the same"
+    return Claim(
+        f"many-arms/{name.partition('-')[0]}-{'subset' if other == ALL_ARMS else 'picked'}",
+        f"{label(name)} whose probes visit the {SOME} arms that have paid most in probes has less regret than with probes of {against}, at "
+        f"{' and '.join(map(str, orders))} arms",
+        "derived",
+        "; ".join(f"{arms} arms: {found.text}" for arms, found in orders.items()),
+        all_of(found.word for found in orders.values()),
+        f"{MANY[0]} arms: {few.text}; rounds of probes, by number of arms: "
+        + ", ".join(f"{share:.2f}" for share in rounds)
+        + f"; regret with {other}: "
+        + ", ".join(f"{mean(results, f'{arms} arms', rival):,.0f}" for arms in MANY),
+        TARGET,
     )
 
 
@@ -129,10 +171,32 @@ def plot_arms(results: pd.DataFrame) -> Figure:
     return figure
 
 
+def plot_subsets(results: pd.DataFrame) -> Figure:
+    """Regret and probe rounds of sequential probes that visit all arms, or some."""
+    figure, grid = panels(1, 3, (9.0, 3.4))
+    shown = ((ADASP, "regret"), (ADASP, "probe_rounds"), ("sp-ucb", "regret"))  # SP-UCB's schedule fixes what it spends
+    for axes, (name, column) in zip(grid, shown, strict=True):
+        for pick, color, line in zip(PICKS, (GREY, BLUE, ORANGE), ("-", "-", "--"), strict=True):
+            cells = [interval(per_draw(results, f"{arms} arms", visiting(name, pick), column)) for arms in MANY]
+            curve(axes, MANY, cells, color=color, linestyle=line, label=pick)
+        ticks(axes, MANY, "number of arms")
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("regret" if column == "regret" else "rounds spent on probes")
+        axes.set_title(label(name), fontsize=9)
+    legend_below(figure, grid[0], 3)
+    return figure
+
+
 GROWTH = Illustration(
     "many-arms",
     "Randomized probes take one round with any number of arms; sequential ones as many rounds as arms.",
     plot_arms,
+)
+SUBSETS = Illustration(
+    "many-arms-subset",
+    f"Sequential probes of all arms, of the {SOME} that have paid most in probes, and of {SOME} at random, always the same. Gates and "
+    "intervals are in proportion to the rounds of a probe. Bars: 95 % intervals over matrices.",
+    plot_subsets,
 )
 EXPERIMENT = Experiment(
     "many-arms",
@@ -142,5 +206,5 @@ EXPERIMENT = Experiment(
     title="Many arms: what a probe costs",
     finding=finding,
     place=70,
-    figures=(GROWTH,),
+    figures=(GROWTH, SUBSETS),
 )

@@ -35,7 +35,13 @@ class Column(NamedTuple):
     meaning: str
 
 
-_COUNTED = {"probes": "probes begun", "probe_rounds": "rounds spent on probes"}
+_COUNTED = {
+    "probes": "probes begun",
+    "probe_rounds": "rounds spent on probes",
+    "changes": "changes of the best arm",
+    "found": "changes that a probe followed before the next change; as many probes began with a best arm that was new to them",
+    "delay": "rounds from the changes that were found to their probes, in all",
+}
 COLUMNS = (
     Column("case", "object", "the world, by its name within the experiment"),
     Column("policy", "object", "the policy: a registered name, or a spec such as `adasp-ucb-table:gated=False,interval=40`"),

@@ -1,4 +1,4 @@
-"""Probe, decode the state, and commit: the policy of the bound on decoded states."""
+"""Probe, decode the state, and commit: the policy of the bounds on decoded states."""
 
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
@@ -6,13 +6,14 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_index
-from latentbandits.protocols import PROBE_REASON, SCHEDULED, Choice, Policy, record_type
+from latentbandits.protocols import EPISODE, PROBE_REASON, RESIDUAL, SCHEDULED, Choice, Policy, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, InvalidValueError, Vector
 
 Decoded = record_type(
-    rounds=int,  # begun
+    rounds=int,  # begun since the start, or since the last early probe began
     decoded=int,  # the state that the last probe named
+    surprised=int,  # 1 if a reward has contradicted what is known of that state
 )
 
 
@@ -21,12 +22,14 @@ class Memory(NamedTuple):
 
     Attributes
     ----------
-    scalars : rounds begun, and the state that the last probe named
-    sums : what each arm has paid in the probes that named each state; every arm has as many rewards there, so that means are not needed
+    scalars : rounds begun, the state that the last probe named, and whether a reward has contradicted it
+    sums : what each arm has paid in the probes that named each state; every arm has as many rewards there, so that they rank the arms
+    probes : how many probes have named each state
     """
 
     scalars: np.ndarray
     sums: np.ndarray
+    probes: np.ndarray
 
 
 class DecodeCommit(Policy):
@@ -34,7 +37,8 @@ class DecodeCommit(Policy):
 
     The fingerprints of the states (mean rewards of the decoding arms) are known; what the arms are worth is learned, and from probes only.
     So everything that it learns comes at times fixed beforehand, which is what makes its regret easy to bound
-    (`latentbandits_studies.theory.decoded_bound`).
+    (`latentbandits_studies.theory.decoded_bound`). With `surprise` it has a residual gate, and the interval is its age cap: a gated policy
+    whose model is right, since rewards are linear in the indicator of the state (`latentbandits_studies.theory.gated_bound`).
 
     Parameters
     ----------
@@ -48,6 +52,9 @@ class DecodeCommit(Policy):
         Mean rewards of the decoding arms in every state.
     decoding : sequence of int
         The arms whose rewards name the state (B), in the order of the columns; empty for all.
+    surprise : float
+        Probe early when the reward of the committed arm (the mean of the groups) is at least this far from what the arm has paid on average
+        in probes of the decoded state; 0 for never.
 
     Examples
     --------
@@ -71,6 +78,7 @@ class DecodeCommit(Policy):
     interval: Annotated[int, AtLeast(1)]
     fingerprints: Annotated[Sequence[Sequence[float]] | np.ndarray, Vector(2)]
     decoding: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = ()
+    surprise: Annotated[float, AtLeast(0)] = 0.0
 
     def check(self) -> None:
         """Refuse settings that contradict each other."""
@@ -88,11 +96,15 @@ class DecodeCommit(Policy):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(1, Decoded), np.zeros((len(self.fingerprints), self.arms)))
+        states = len(self.fingerprints)
+        return Memory(np.zeros(1, Decoded), np.zeros((states, self.arms)), np.zeros(states))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Probe, or play the arm with the highest mean in the decoded state."""
         scalars = memory.scalars[0]
+        early = scalars.surprised == 1
+        if early:
+            scalars.rounds = scalars.surprised = 0
         probing = scalars.rounds % self.interval == 0
         scalars.rounds += 1
         if probing:
@@ -102,11 +114,22 @@ class DecodeCommit(Policy):
             for arm in range(self.arms):
                 set_index(choice, arm, memory.sums[scalars.decoded, arm], 0.0)
             assign_highest(choice)
-        choice.tags[PROBE_REASON] = SCHEDULED if probing else 0
+        choice.tags[PROBE_REASON] = RESIDUAL if early else SCHEDULED if probing else 0
+        choice.tags[EPISODE] = scalars.decoded
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Name the state of a probe, and add the rewards to its sums."""
+        """Name the state of a probe, and add the rewards to its sums; or notice that the committed arm pays something else."""
+        scalars = memory.scalars[0]
         if choice.tags[PROBE_REASON] == 0:
+            probes = memory.probes[scalars.decoded]
+            if (
+                self.surprise > 0 and probes > 0 and choice.tags[EPISODE] == scalars.decoded
+            ):  # not late, of another state
+                paid = 0.0
+                for group in range(self.groups):
+                    paid += rewards[group] / self.groups
+                if abs(paid - memory.sums[scalars.decoded, choice.arms[0]] / probes) >= self.surprise:
+                    scalars.surprised = 1
             return
         nearest = np.inf
         for s in range(self.fingerprints.shape[0]):  # type: ignore[union-attr]
@@ -117,6 +140,7 @@ class DecodeCommit(Policy):
                 distance += gap * gap
             if distance < nearest:
                 nearest = distance
-                memory.scalars[0].decoded = s
+                scalars.decoded = s
+        memory.probes[scalars.decoded] += 1.0
         for group in range(self.arms):
-            memory.sums[memory.scalars[0].decoded, choice.arms[group]] += rewards[group]
+            memory.sums[scalars.decoded, choice.arms[group]] += rewards[group]

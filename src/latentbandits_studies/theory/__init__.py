@@ -41,6 +41,7 @@ from latentbandits_studies.theory.gaps import (
 from latentbandits_studies.theory.learners import (
     Budget,
     decoded_bound,
+    gated_bound,
     matched_bound,
     matched_exploration,
     matched_plays,
@@ -66,6 +67,7 @@ __all__ = [
     "drift_bound",
     "drift_probability",
     "episode_bound",
+    "gated_bound",
     "hazard_bound",
     "joint_separation",
     "lagged_bound",

@@ -114,7 +114,19 @@ SENTENCES: tuple[Sentence, ...] = (
         ("residuals/normal", "residuals/normal-text"),
     ),
     Sentence("5.1", "The floor within the residual keeps the gate from opening too often", ("residuals/floor",)),
-    Sentence("5.1", "Large residuals tell of a wrong model or a change of state", ("residuals/drift",)),
+    Sentence(
+        "5.1",
+        "Large residuals tell of a wrong model or a change of state",
+        ("residuals/drift", "gates/residual-calm", "gates/residual-hard"),
+    ),
+    Sentence(
+        "5.1",
+        "Where the margin is small, a probe renews the fingerprint before an arm is chosen",
+        ("gates/margin-pays",),
+    ),
+    Sentence(
+        "5.1", "The age cap covers cases in which residuals and margins ask for no probe", ("gates/staleness-covers",)
+    ),
     Sentence("5.1", "A minimum gap keeps probes from following upon each other", ("sensitivity/fewer-probes-min-gap",)),
     Sentence("5.1", "A hazard rate of 0.1 and a threshold of 0.5 are an age cap of about 7", ("sensitivity/hazard",)),
     Sentence(

@@ -42,15 +42,18 @@ DECODED_MEANS = np.array([[0.1, 0.1, 0.45, 0.4], [0.1, 0.7, 0.6, 0.8], [0.7, 0.1
 DECODED_STAY, DECODED_TAU, DECODED_NOISE, DECODED_HORIZON = 0.99, 16, 0.02, 2_000
 DECODED_TAUS = (2, 4, 8, 16, 32, 64)
 DECODED_NOISES = (0.005, 0.01, 0.02, 0.025, 0.03, 0.035, 0.04, 0.05, 0.1)
+# The same with a residual gate. What the best arm pays tells where another one is best: else the gate would not notice
+GATED_MEANS = np.array([[0.1, 0.1, 0.9, 0.4], [0.1, 0.7, 0.5, 0.9], [0.7, 0.1, 0.8, 0.5], [0.7, 0.7, 0.4, 0.8]])
+GATED_CAPS, GATED_CAP, GATED_SURPRISE = (4, 8, 16, 32, 64, 128), 64, 0.16
 # Decoding alone: five states whose means on either arm are 0.2 apart, so that every bound has something to say
 FIVE = HiddenMarkov(means=[[0.1, 0.5], [0.3, 0.9], [0.5, 0.3], [0.7, 0.1], [0.9, 0.7]], stickiness=0.95)
 DRAWS = 200_000
 SIGMAS = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04)
 
 
-def decoded_world(noise: float) -> HiddenMarkov:
-    """Return the world of the decoded schedule; its four groups have twice this noise."""
-    return HiddenMarkov(means=DECODED_MEANS, stickiness=DECODED_STAY, noise=noise)
+def decoded_world(noise: float, means: np.ndarray = DECODED_MEANS) -> HiddenMarkov:
+    """Return the world of the decoded schedules; its four groups have twice this noise."""
+    return HiddenMarkov(means=means, stickiness=DECODED_STAY, noise=noise)
 
 
 def matched_alpha(horizon: int) -> float:
@@ -100,7 +103,7 @@ def point(
 @once
 def points(results: pd.DataFrame) -> pd.DataFrame:
     """Return all simulated points of all bounds, a row each."""
-    parts = (_schedules(results), _kept(results), _matched(results), _decoded(results))
+    parts = (_schedules(results), _kept(results), _matched(results), _decoded(results), _gated(results))
     return pd.DataFrame([line for part in parts for line in part])
 
 
@@ -188,6 +191,20 @@ def _decoded(results: pd.DataFrame) -> Iterator[Point]:
         for tau in DECODED_TAUS if noise == DECODED_NOISE else (DECODED_TAU,):
             bound = partial(_always, decoded_budget(tau, noise).total / DECODED_HORIZON)
             yield point(results, "decoded", f"decoded|{noise:g}", f"tau|{tau}", bound, DECODED_HORIZON, among)
+
+
+def gated_budget(cap: int, noise: float) -> theory.Budget:
+    """Return the bound on the gated schedule, by its parts."""
+    sigma, chain = noise * float(np.sqrt(len(GATED_MEANS[0]))), decoded_world(noise, GATED_MEANS).chain
+    return theory.gated_bound(GATED_MEANS, chain, sigma, GATED_SURPRISE, cap, DECODED_HORIZON, DECODING)
+
+
+def _gated(results: pd.DataFrame) -> Iterator[Point]:
+    among = len(GATED_CAPS) + len(DECODED_NOISES) - 1
+    for noise in DECODED_NOISES:
+        for cap in GATED_CAPS if noise == DECODED_NOISE else (GATED_CAP,):
+            bound = partial(_always, gated_budget(cap, noise).total / DECODED_HORIZON)
+            yield point(results, "gated", f"gated|{noise:g}", f"surprise|{cap}", bound, DECODED_HORIZON, among)
 
 
 def optimum() -> tuple[float, float]:

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from latentbandits.presentation.palette import BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, legend_below
+from latentbandits.simulation.results import interval
 from latentbandits_studies import theory as forms
+from latentbandits_studies.experiments.claims import per_draw
 from latentbandits_studies.experiments.plots import curve, limit, panels, ticks
 from latentbandits_studies.experiments.registry import Illustration
 from latentbandits_studies.experiments.theory import bounds as setting
@@ -91,28 +94,64 @@ def finite(results: pd.DataFrame) -> Figure:
     left.set_ylabel("regret")
     left.set_title("LinUCB that sees the state", fontsize=9)
     left.legend(fontsize=7)
-    _budget(middle, table, "tau")
+    _budget(middle, table, "tau", "decoded")
     ticks(middle, setting.DECODED_TAUS, "interval between probes (rounds)")
     middle.set_ylabel("regret per round")
     middle.set_title(f"decoded schedule, noise {setting.DECODED_NOISE:g}", fontsize=9)
-    _budget(right, table, "noise")
-    ticks(right, (0.005, 0.01, 0.02, 0.05, 0.1), "noise of a reward (standard deviation)")
-    gap = forms.largest_gap(setting.DECODED_MEANS)
-    right.axhline(gap, color=GREY, linewidth=1, linestyle="--", label="largest gap")
-    right.set_yscale("log")
-    right.set_ylim(0.01, 2)
+    _budget(right, table, "noise", "decoded")
+    _over_noise(right, setting.DECODED_MEANS)
     right.set_title(f"decoded schedule, interval {setting.DECODED_TAU}", fontsize=9)
     legend_below(figure, right, 7)
     return figure
 
 
-def _budget(axes: Axes, table: pd.DataFrame, over: str) -> None:
-    """Plot simulated regret of the decoded schedule below its bound, of which every part is an area."""
-    cells = table[table["bound_of"] == "decoded"]
+def gated(results: pd.DataFrame) -> Figure:
+    """Plot the bound on the gated schedule with decoded states over its age cap and over the noise, beside the fixed schedule."""
+    table = setting.points(results)
+    figure, (left, right) = panels(1, 2, (8.6, 3.8))
+    _budget(left, table, "tau", "gated")
+    fixed = [
+        interval(per_draw(results, f"gated|{setting.DECODED_NOISE:g}", f"tau|{cap}") / setting.DECODED_HORIZON)
+        for cap in setting.GATED_CAPS
+    ]
+    curve(left, setting.GATED_CAPS, fixed, color=GREY, label="simulated without the gate")
+    ticks(left, setting.GATED_CAPS, "age cap of a probe (rounds)")
+    left.set_ylabel("regret per round")
+    left.set_ylim(bottom=0)
+    left.set_title(f"gated schedule, noise {setting.DECODED_NOISE:g}", fontsize=9)
+    _budget(right, table, "noise", "gated")
+    _over_noise(right, setting.GATED_MEANS)
+    right.set_ylim(bottom=0.004)
+    right.set_title(f"gated schedule, age cap {setting.GATED_CAP}", fontsize=9)
+    figure.legend(*_named(left, right), loc="outside lower center", ncols=4, fontsize=8)
+    return figure
+
+
+def _named(*grid: Axes) -> tuple[list[Artist], list[str]]:
+    """Return what the legends of several panels show, each once."""
+    found = {name: mark for axes in grid for mark, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    return list(found.values()), list(found)
+
+
+def _over_noise(axes: Axes, means: np.ndarray) -> None:
+    """Finish a panel over the noise: beyond the largest gap a bound says nothing."""
+    ticks(axes, (0.005, 0.01, 0.02, 0.05, 0.1), "noise of a reward (standard deviation)")
+    axes.axhline(forms.largest_gap(means), color=GREY, linewidth=1, linestyle="--", label="largest gap")
+    axes.set_yscale("log")
+    axes.set_ylim(0.01, 2)
+
+
+def _budget(axes: Axes, table: pd.DataFrame, over: str, bound_of: str) -> None:
+    """Plot simulated regret of a decoded schedule below its bound, of which every part is an area."""
+    budget, usual = {
+        "decoded": (setting.decoded_budget, setting.DECODED_TAU),
+        "gated": (setting.gated_budget, setting.GATED_CAP),
+    }[bound_of]
+    cells = table[table["bound_of"] == bound_of]
     cells = cells.assign(noise=cells["case"].str.partition("|")[2].astype(float), tau=cells["x"].astype(int))
-    fixed, at = ("noise", setting.DECODED_NOISE) if over == "tau" else ("tau", setting.DECODED_TAU)
+    fixed, at = ("noise", setting.DECODED_NOISE) if over == "tau" else ("tau", usual)
     cells = cells[cells[fixed] == at].sort_values(over)
-    budgets = pd.DataFrame([setting.decoded_budget(row.tau, row.noise) for row in cells.itertuples()])
+    budgets = pd.DataFrame([budget(row.tau, row.noise) for row in cells.itertuples()])
     names = ["probes", "drift", "learning", "decoding"]
     parts = budgets[names].to_numpy().T / setting.DECODED_HORIZON
     axes.stackplot(cells[over], parts, labels=names, colors=(SKY, ORANGE, PINK, "#dddddd"), alpha=0.6)
@@ -137,5 +176,11 @@ FIGURES = (
         "theory-finite",
         "Finite-sample bounds, ours: a matched learner over the horizon, and a fixed schedule with decoded states.",
         finite,
+    ),
+    Illustration(
+        "theory-gated",
+        "A residual gate and an age cap over decoded states, ours: regret against a bound in closed form, over the age cap and over the "
+        "noise. Coloured areas are the parts of the bound.",
+        gated,
     ),
 )
