@@ -50,7 +50,7 @@ def tables(results: pd.DataFrame) -> str:
     summary = settings.summary(results)
     own = tuple(summary.loc[summary["group"] == settings.OWN_GROUP, "policy"].unique())
     groups = ({"Your own": (own, (*own, LIMIT))} if own else {}) | GROUPS
-    parts = [Html(tag("h5", title) + _cells(summary, title, *group)) for title, group in groups.items()]
+    parts = [_cells(summary, title, *group) for title, group in groups.items()]
     more = tag(
         "details", tag("summary", "All cells with their intervals, and further columns"), tag("p", WORDS), *parts
     )
@@ -90,7 +90,7 @@ def as_printed(summary: pd.DataFrame) -> Html:
     return scrolling(tag("table", captioned(caption), head, tag("tbody", *lines), classes="wide"), caption)
 
 
-def _cells(summary: pd.DataFrame, title: str, group: tuple[str, ...], shown: tuple[str, ...]) -> str:
+def _cells(summary: pd.DataFrame, title: str, group: tuple[str, ...], shown: tuple[str, ...]) -> Html:
     cells = summary.set_index(["row", "policy"])
     lines = []
     for row in rows():
