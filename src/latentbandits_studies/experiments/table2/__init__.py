@@ -49,12 +49,12 @@ def tables(results: pd.DataFrame) -> str:
     """Return the main table as the paper prints it; below it all cells with their intervals, and further columns."""
     summary = settings.summary(results)
     own = tuple(summary.loc[summary["group"] == settings.OWN_GROUP, "policy"].unique())
-    groups = ({"Your own": (own, (*own, LIMIT))} if own else {}) | GROUPS
-    parts = [_cells(summary, title, *group) for title, group in groups.items()]
+    mine = _cells(summary, "Your own", own, (*own, LIMIT)) if own else ""
+    parts = [_cells(summary, title, *group) for title, group in GROUPS.items()]
     more = tag(
         "details", tag("summary", "All cells with their intervals, and further columns"), tag("p", WORDS), *parts
     )
-    return tag("h4", "As the paper prints it") + as_printed(summary) + more
+    return tag("h4", "As the paper prints it") + as_printed(summary) + mine + more
 
 
 def as_printed(summary: pd.DataFrame) -> Html:
