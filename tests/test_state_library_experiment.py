@@ -210,8 +210,8 @@ def test_the_section_says_it_all(tmp_path: Path) -> None:
     assert re.search(r"<th scope=\"row\">drift</th>\s*<td>M-UCB</td>\s*<td>5\.075</td>", plain)
     assert not re.search(r"\bnan\b", plain)
     table = tables(frame[frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
-    assert "StateLibrary (groups=2)" in table.split("Policies that the paper does not have</h5>")[1]
-    assert "<small>paper " not in table.split("</h5>")[-1]
+    assert "StateLibrary (groups=2)" in table.split("Policies that the paper does not have</span>")[1]
+    assert "<small>paper " not in table.split("</caption>")[-1]
 
 
 def test_variants_look_and_read_like_what_they_vary() -> None:

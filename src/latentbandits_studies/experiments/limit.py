@@ -6,7 +6,6 @@ from matplotlib.figure import Figure
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS
 from latentbandits.presentation.palette import BLACK
 from latentbandits_studies.experiments import plots
-from latentbandits_studies.experiments.case import OWN
 from latentbandits_studies.experiments.claims import ABOVE, BELOW, TARGET, TIED, Claim, all_of, compared
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, SINGLE_GROUP, TITLES, rows
 from latentbandits_studies.experiments.registry import Experiment, Illustration
@@ -52,9 +51,8 @@ def multiples(results: pd.DataFrame) -> Figure:
     """Regret as a multiple of the Bayes limit, per row and policy."""
     cells = library.summary(results).set_index(["policy", "case"])[["multiple", "multiple_low", "multiple_high"]]
     figure, (axes,) = plots.panels(1, 1, (8.6, 4.6))
-    own = results.loc[results["case"].str.endswith(OWN), "policy"].unique()
-    for name in (*own, *COLUMNS, LIBRARY):
-        looks = {"marker": "D", "ms": 5} if name in (*own, LIBRARY) else {"marker": "o", "ms": 3}
+    for name in (*COLUMNS, LIBRARY):
+        looks = {"marker": "D", "ms": 5} if name == LIBRARY else {"marker": "o", "ms": 3}
         spans = cells.loc[name].loc[list(rows())].to_numpy()
         plots.curve(axes, range(len(rows())), spans, **plots.look(name, elinewidth=0.7, capsize=1.5, **looks))
     axes.axhline(1, **plots.look(LIMIT, color=BLACK))
