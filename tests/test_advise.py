@@ -24,7 +24,7 @@ from latentbandits.logs.advice import LogAdvice
 from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, RECORDS, SCALED, SINGLE_GROUP, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
-from latentbandits_studies.experiments.paper.worlds import published
+from latentbandits_studies.experiments.paper.worlds import in_table, published
 from tests.conftest import make_hasty
 
 pytestmark = pytest.mark.usefixtures("hasty_limit")
@@ -49,7 +49,7 @@ def test_the_papers_winner_is_found(regime: str, seed: int) -> None:
     words, row, group = REGIMES[regime]
     advice = lb.advise(lb.Problem(**{**PAPER, **words}, seed=seed), "paper", sweep=False)
     table = published()[row]
-    assert advice.winner == min(group, key=lambda name: table[name])
+    assert advice.winner == min(group, key=lambda name: table[in_table(name)])
     assert advice.sure > 0.8
 
 
@@ -63,8 +63,8 @@ def test_state_library_leads_where_nothing_is_forbidden() -> None:
 
 def test_groups_are_the_columns_of_the_papers_table() -> None:
     columns = [name for name in published()["default"] if name not in ORACLES]
-    assert list(SINGLE_GROUP) == [name for name in columns if lb.policy(name).groups == 1]
-    assert list(TWO_GROUP) == [name for name in columns if lb.policy(name).groups == 2]
+    assert list(map(in_table, SINGLE_GROUP)) == [name for name in columns if lb.policy(name).groups == 1]
+    assert list(map(in_table, TWO_GROUP)) == [name for name in columns if lb.policy(name).groups == 2]
     assert all(lb.policy(name).gated for name in ADAPTIVE)
     assert {*ADAPTIVE, *BASELINES, *PEERS, *RECORDS, *ORACLES} <= set(REGISTRY)
     assert not set(BASELINES) & {*ADAPTIVE, *PEERS}

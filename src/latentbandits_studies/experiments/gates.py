@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from latentbandits.policies.groups import ADAPTIVE
-from latentbandits.presentation.html import tag
 from latentbandits.presentation.palette import BLACK, label, style
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval, ratio
@@ -354,7 +353,7 @@ def _look(name: str, profile: str) -> dict[str, Any]:
 
 
 def tables(results: pd.DataFrame) -> str:
-    """Return the finding, what probes find in the default world, and the effects of the gates in all worlds, as HTML."""
+    """Return what probes find in the default world, and the effects of the gates in all worlds, as HTML."""
     lines, found = table(results), effects(results)
     lines = lines[lines["case"] == "default"]
     shown = pd.DataFrame(
@@ -367,13 +366,10 @@ def tables(results: pd.DataFrame) -> str:
     )
     wide = found.assign(world=found["case"].map(TITLES), policy=_named(found), text=spans(found, "ratio", ".2f"))
     wide = wide.pivot_table("text", ["world", "policy"], "effect", aggfunc="first", sort=False).reset_index()
-    return (
-        tag("p", finding(results))
-        + titled(
-            "Probes in the default world, and what they find", f"{DEFINITIONS} The other worlds: gates.csv.", shown
-        )
-        + titled("Effects of the gates on regret", EFFECTS, wide)
+    default = titled(
+        "Probes in the default world, and what they find", f"{DEFINITIONS} The other worlds: gates.csv.", shown
     )
+    return default + titled("Effects of the gates on regret", EFFECTS, wide)
 
 
 _SHOWN: Mapping[str, tuple[str, str]] = {
@@ -396,5 +392,14 @@ COMBINED = Illustration(
     plot_gates,
 )
 EXPERIMENT = Experiment(
-    "gates", SUMMARY, cases, score, "gates: which gate does what", table, place=45, figures=(COMBINED,), tables=tables
+    "gates",
+    SUMMARY,
+    cases,
+    score,
+    title="Which gate does what",
+    finding=finding,
+    table=table,
+    place=45,
+    figures=(COMBINED,),
+    tables=tables,
 )
