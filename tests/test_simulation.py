@@ -3,6 +3,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,7 +84,7 @@ def detected(means: np.ndarray, probe_reason: np.ndarray) -> dict[str, int]:
     best, begins = means.argmax(axis=1), np.flatnonzero((probe_reason > 0) & (probe_reason != CONTINUED))
     changes = (np.flatnonzero(np.diff(best)) + 1).tolist()
     delays = []
-    for change, following in zip(changes, [*changes[1:], len(best)], strict=True):
+    for change, following in pairwise([*changes, len(best)]):
         probes = [begin for begin in begins if change <= begin < following]
         delays += [probes[0] - change] if probes else []
     return {"changes": len(changes), "found": len(delays), "delay": int(sum(delays))}
