@@ -131,6 +131,8 @@ class TraceLearner(PlainPolicy):
         Fewest rounds between the beginnings of two probes (tau_min).
     probe_set : sequence of int
         The arms that a probe visits, in order; empty for all.
+    residual_before : bool
+        Residual gate: take the residual before the reward is learned, a prediction error, and not after, as Algorithm 4 prints it.
 
     Notes
     -----
@@ -163,6 +165,7 @@ class TraceLearner(PlainPolicy):
     min_gap: Annotated[int, AtLeast(1), When("gated")] = 4
     hazard: Annotated[Sequence[float] | np.ndarray, Vector(1)] = ()
     probe_set: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = ()
+    residual_before: bool = False
 
     def check(self) -> None:
         """Refuse settings that contradict each other."""
@@ -280,12 +283,9 @@ class TraceLearner(PlainPolicy):
         if choice.tags[PROBE_REASON] == 0:
             arm = choice.arms[0]
             reward = mean_of_round(memory.noise[0], not self.learn_noise, 1.0, self.groups, arm, rewards)
-            residual, variance = update(
-                memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.groups), reward
-            )
+            scalars.lag_residual = learn_arm(self, memory, choice.features, arm, float(self.groups), reward)
             scalars.lag_arm = arm
             scalars.lag_reward = reward
-            scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, float(self.groups)))
             return
 
         number = visited(self, choice)
@@ -301,16 +301,14 @@ class TraceLearner(PlainPolicy):
                 weight += 1.0
             reward /= weight
             arm = choice.arms[first]
-            residual, variance = update(
-                memory.factor, memory.coefficients, memory.gain, arm, choice.features, weight, reward
-            )
+            residual = learn_arm(self, memory, choice.features, arm, weight, reward)
             if kept:
                 memory.pending[slot, place_of(self, arm)] = reward
             if reward > best:
                 best = reward
                 scalars.lag_arm = arm
                 scalars.lag_reward = reward
-                scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, weight))
+                scalars.lag_residual = residual
         if kept:
             memory.arrived[slot] += 1
             show(memory, probe)
@@ -327,6 +325,20 @@ class TraceLearner(PlainPolicy):
     def grow(self, memory: Memory) -> Memory:
         """Return the memory with one arm more: a fresh regression, and features that nobody has seen in those of the others."""
         return enlarge(self.larger().init(), memory, self.positions())
+
+
+@kernel
+def learn_arm(
+    policy: TraceLearner, memory: Memory, features: np.ndarray, arm: int, weight: float, reward: float
+) -> float:
+    """Update an arm's regression by the mean of `weight` rewards, and return its Studentized residual."""
+    predicted, uncertainty = 0.0, 0.0
+    if policy.residual_before:
+        predicted, uncertainty = predict(memory.factor, memory.coefficients, arm, features)
+    residual, variance = update(memory.factor, memory.coefficients, memory.gain, arm, features, weight, reward)
+    if policy.residual_before:
+        residual, variance = reward - predicted, uncertainty
+    return float(residual / math.sqrt(variance + floor(policy, memory, weight)))
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from latentbandits.settings import InvalidValueError
-from latentbandits.simulation.results import interval, ratio
+from latentbandits.simulation.results import interval
 from latentbandits_studies.experiments.once import once
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ KINDS: Mapping[str, str] = {
 # in eight rows of the main table and scatters there by 2 % (standard deviation) and 7 % (range).
 PRINT_TIE = 0.05
 REPRODUCED = 0.15  # the share of a published figure by which ours may differ
+PUBLISHED_MATRICES = 128  # of every published mean: stated for the main table, taken to be the same elsewhere
 BELOW, ABOVE = "below", "above"
+STRETCH = 1_000  # rounds of a stretch, where the regret of several horizons is read off one run
 
 
 class Claim(NamedTuple):
@@ -40,6 +42,7 @@ class Claim(NamedTuple):
     why : a remark, where one is needed
     kind : who says it, one of `KINDS`
     points_to : of a quick run, which judges nothing, the verdict that it points to
+    depends : what it depends on and the paper does not state: names of readings in `paper/choices.py`
     """
 
     id: str
@@ -50,6 +53,7 @@ class Claim(NamedTuple):
     why: str = ""
     kind: str = PAPER
     points_to: str = ""
+    depends: tuple[str, ...] = ()
 
     @property
     def hint(self) -> str:
@@ -101,6 +105,22 @@ def per_draw(results: "pd.DataFrame", case: str, policy: str, column: str = "reg
     return _per_draw(results, column)[case, policy]
 
 
+def upto(horizon: int) -> str:
+    """Return the column with the regret of the first so many rounds, see `with_horizons`."""
+    return f"regret of {horizon} rounds"
+
+
+@once
+def with_horizons(results: "pd.DataFrame", horizons: tuple[int, ...]) -> "pd.DataFrame":
+    """Return results with a column for each horizon: the regret up to there, from curves of one point per `STRETCH` rounds.
+
+    No policy knows the horizon, so that a shorter run is the beginning of a longer one.
+    """
+    curves = np.stack(results["regret_curve"].to_list()).astype(float).cumsum(axis=1)
+    return results.assign(**{upto(horizon): curves[:, horizon // STRETCH - 1] for horizon in horizons})
+
+
+@once
 def order(
     results: "pd.DataFrame",
     case: str,
@@ -128,13 +148,34 @@ def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:
     >>> compared(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])).word
     'below'
     """
-    if len(mine) != len(theirs) or not (np.isfinite(mine).all() and np.isfinite(theirs).all()):
-        raise InvalidValueError(
-            "claims", "samples", [len(mine), len(theirs)], "paired: one finite number of each for every draw"
-        )
-    if theirs.mean() == 0:  # counts of something that never happens
-        return Order(1.0, 1.0, 1.0) if mine.mean() == 0 else Order(np.inf, np.inf, np.inf)
-    return Order(*ratio(mine, theirs, 1 - 0.05 / among))
+    return quotient([mine], [theirs], among)
+
+
+def quotient(upper: Sequence[np.ndarray], lower: Sequence[np.ndarray], among: int = 1) -> Order:
+    """Return a product of means over another product of means, all of paired samples: the interval carries the error of every mean.
+
+    Examples
+    --------
+    What a policy grows by, over what another grows by:
+
+    >>> import numpy as np
+    >>> from latentbandits_studies.experiments.claims import quotient
+    >>> mine, theirs = np.array([1.0, 3.0]), np.array([2.0, 2.0])
+    >>> quotient([3 * mine, theirs], [mine, 2 * theirs])
+    Order(ratio=1.5, low=1.5, high=1.5)
+    """
+    samples = [*upper, *lower]
+    if len({len(sample) for sample in samples}) > 1 or not all(np.isfinite(sample).all() for sample in samples):
+        counts = [len(sample) for sample in samples]
+        raise InvalidValueError("claims", "samples", counts, "paired: one finite number of each for every draw")
+    above, below = (float(np.prod([sample.mean() for sample in part])) for part in (upper, lower))
+    if below == 0:  # counts of something that never happens
+        return Order(1.0, 1.0, 1.0) if above == 0 else Order(np.inf, np.inf, np.inf)
+    if above == 0:
+        return Order(0.0, 0.0, 0.0)
+    shares = [np.array([sample / sample.mean() for sample in part]).sum(axis=0) for part in (upper, lower)]
+    _, low, high = interval(shares[0] - shares[1] - (len(upper) - len(lower)), 1 - 0.05 / among)  # of the logarithm
+    return Order(above / below, above / below * float(np.exp(low)), above / below * float(np.exp(high)))
 
 
 def mean(results: "pd.DataFrame", case: str, policy: str, column: str = "regret") -> float:
@@ -193,36 +234,54 @@ def worst(verdicts: Iterable[str]) -> str:
 
 
 def agreed(verdicts: Iterable[str]) -> str:
-    """Return the verdict under all readings that the paper leaves open, if they agree.
-
-    Where they differ and one confirms, or cannot be judged itself, the claim cannot be judged; where none does, one that refutes is enough.
+    """Return the verdict under all readings of something that the paper leaves open if they agree; else it cannot be judged.
 
     Examples
     --------
     >>> from latentbandits_studies.experiments.claims import agreed
     >>> agreed(["holds", "holds"]), agreed(["holds", "does not hold"]), agreed(["tied", "does not hold"])
-    ('holds', 'cannot be judged', 'does not hold')
+    ('holds', 'cannot be judged', 'cannot be judged')
     """
     given = set(verdicts)
-    if len(given) == 1:
-        return given.pop()
-    return OPEN if given & {HOLDS, OPEN} else FAILS
+    return given.pop() if len(given) == 1 else OPEN
 
 
-def matches(published: Sequence[float], measured: Sequence[tuple[float, float, float]]) -> str:
-    """Judge that published figures come out: each mean (with its interval) within 15 % of the figure.
+def came_out(figure: float, values: np.ndarray, among: int = 1) -> Order:
+    """Return our mean over a published one, both with their sampling error.
 
-    One whose interval lies outside refutes it; one whose interval only reaches outside leaves it open.
+    The published mean is one of other matrices, which scatter as ours do: of as many as the paper samples for a configuration.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from latentbandits_studies.experiments.claims import came_out
+    >>> came_out(100.0, np.linspace(50.0, 160.0, 128)).text
+    '1.05 (0.97 to 1.13)'
+    """
+    ours = compared(values, np.ones(len(values)), among)
+    if ours.ratio == 0:
+        return Order(0.0, 0.0, 0.0)
+    reach = np.log(ours.high / ours.ratio) * np.sqrt(1 + len(values) / PUBLISHED_MATRICES)
+    ratio = ours.ratio / figure
+    return Order(ratio, ratio * float(np.exp(-reach)), ratio * float(np.exp(reach)))
+
+
+def matches(published: Sequence[float], measured: Sequence[np.ndarray]) -> str:
+    """Judge that published figures come out: each mean over draws within 15 % of the figure, which has its own sampling error.
+
+    One whose interval lies outside refutes it; one whose interval only reaches outside leaves it open. The figures share the 5 %.
+
+    Examples
+    --------
+    >>> import numpy as np
     >>> from latentbandits_studies.experiments.claims import matches
-    >>> matches([100], [(105, 100, 110)]), matches([100], [(150, 140, 160)]), matches([100], [(114, 108, 120)])
+    >>> sample = np.linspace(90.0, 110.0, 64)
+    >>> matches([100], [sample]), matches([100], [1.5 * sample]), matches([100], [1.14 * sample])
     ('holds', 'does not hold', 'cannot be judged')
     """
+    among = len(published)
     return worst(
-        near(Order(*(value / figure for value in span)), REPRODUCED)
-        for figure, span in zip(published, measured, strict=True)
+        near(came_out(figure, sample, among), REPRODUCED) for figure, sample in zip(published, measured, strict=True)
     )
 
 

@@ -17,7 +17,7 @@ from latentbandits_studies.experiments.claims import (
     VERDICTS,
     Claim,
 )
-from latentbandits_studies.experiments.paper.choices import CHOICES
+from latentbandits_studies.experiments.paper.choices import ledger
 from latentbandits_studies.experiments.paper.sentences import SENTENCES
 
 Judged = Mapping[str, Sequence[Claim]]  # experiment -> its claims
@@ -137,8 +137,12 @@ def choices() -> str:
     """Return every setting that had to be chosen, and how."""
     return (
         tag("h2", "Choices that the paper leaves open", id="choices")
-        + tag("p", "The paper has no public code and does not state these.")
-        + table(["what", "chosen", "why"], CHOICES, text=range(3), classes="claims choices")
+        + tag(
+            "p",
+            "The paper has no public code and does not state these. Of several values the first is the default; a claim that depends on "
+            "them is judged under each, and cannot be judged where they differ.",
+        )
+        + table(["what", "values", "why"], ledger(), text=range(3), classes="claims choices")
     )
 
 

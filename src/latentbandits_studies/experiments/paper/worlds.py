@@ -3,12 +3,15 @@
 import csv
 from collections.abc import Mapping
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from latentbandits.policies.groups import ADAPTIVE, FORGETFUL, LIBRARY, PEERS, SINGLE_GROUP, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY, policy
 from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits_studies.experiments.claims import PUBLISHED_MATRICES
+from latentbandits_studies.experiments.paper.choices import READINGS
 
 # Columns of the main table, in the paper's order and grouping
 BEST_ARM = "best-single-arm"
@@ -17,7 +20,7 @@ COLUMNS = (*TWO_GROUP, *SINGLE_GROUP, BEST_ARM)
 LIBRARY_TWO = "state-library|two groups"
 ADDED = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
-MATRICES, REPEATS = 128, 5
+MATRICES, REPEATS = PUBLISHED_MATRICES, 5
 ADDED_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
 QUICK_MATRICES = 12
 # The table's numbers are twice the regret per group: its *Optimal single arm* tends to T/3, where uniform means give T/6.
@@ -89,11 +92,34 @@ def fitted(name: str, arms: int = 2, **settings: object) -> Any:
     return policy(name, arms, **settings)
 
 
-def same_features(name: str, interval: int, arms: int = 2) -> Any:
+def same_features(name: str, interval: int, arms: int = 2, **settings: object) -> Any:
     """Return an adaptive policy on a fixed schedule instead of its gates: the same features, index and groups."""
-    return fitted(name, arms, gated=False, interval=interval)
+    return fitted(name, arms, gated=False, interval=interval, **settings)
 
 
 def stated(name: str, world: HiddenMarkov, **settings: object) -> Any:
     """Return an adaptive policy exactly as the text states it; the residual floor is the world's noise."""
     return policy(f"{name}-stated", arms=world.arms, residual_floor=world.noise, **settings)
+
+
+# What the text leaves open of an adaptive policy
+OPEN_SETTINGS = ("gates", "lag", "residual")
+
+
+def readings(name: str, world: HiddenMarkov, **settings: object) -> dict[tuple[str, ...], Any]:
+    """Return an adaptive policy under every reading of its gates, its lag and its residual: their values -> policy.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits_studies.experiments.paper.worlds import readings
+    >>> made = readings("adasp-ucb", lb.HiddenMarkov())
+    >>> len(made), made["table's", "one-hot", "before"].staleness
+    (12, 50)
+    """
+    made = {}
+    for values in product(*(READINGS[each].values.items() for each in OPEN_SETTINGS)):
+        (gates, as_stated), (lag, encoding), (residual, before) = values
+        given = {"lag": encoding, "residual_before": before, **settings}
+        made[gates, lag, residual] = stated(name, world, **given) if as_stated else fitted(name, world.arms, **given)
+    return made
