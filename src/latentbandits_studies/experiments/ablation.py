@@ -24,7 +24,6 @@ from latentbandits_studies.experiments.claims import (
     mean,
     near,
     order,
-    per_draw,
     upto,
     with_horizons,
     worst,
@@ -108,7 +107,7 @@ def _same(results: pd.DataFrame, case: str, labels: Sequence[str], column: str) 
 def _sizes(results: pd.DataFrame, case: str, labels: Sequence[str], column: str) -> str:
     """Judge that the published figures come out."""
     published = printed.ABLATION[labels[0].partition("|")[0]]
-    return matches(list(published.values()), [per_draw(results, case, label, column) for label in labels])
+    return matches(results, case, labels, published.values(), column)
 
 
 def window_claim(share: float) -> Claim:

@@ -1,5 +1,6 @@
 """Claims about results, and how they are judged: runs are paired, orders have intervals, and a tie is an answer."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -164,18 +165,21 @@ def quotient(upper: Sequence[np.ndarray], lower: Sequence[np.ndarray], among: in
     >>> quotient([3 * mine, theirs], [mine, 2 * theirs])
     Order(ratio=1.5, low=1.5, high=1.5)
     """
-    samples = [*upper, *lower]
-    if len({len(sample) for sample in samples}) > 1 or not all(np.isfinite(sample).all() for sample in samples):
-        counts = [len(sample) for sample in samples]
+    counts = [len(sample) for sample in (*upper, *lower)]
+    means, others = ([float(sample.mean()) for sample in part] for part in (upper, lower))
+    if len(set(counts)) > 1 or not all(map(math.isfinite, (*means, *others))):
         raise InvalidValueError("claims", "samples", counts, "paired: one finite number of each for every draw")
-    above, below = (float(np.prod([sample.mean() for sample in part])) for part in (upper, lower))
+    above, below = math.prod(means), math.prod(others)
     if below == 0:  # counts of something that never happens
         return Order(1.0, 1.0, 1.0) if above == 0 else Order(np.inf, np.inf, np.inf)
     if above == 0:
         return Order(0.0, 0.0, 0.0)
-    shares = [np.array([sample / sample.mean() for sample in part]).sum(axis=0) for part in (upper, lower)]
-    _, low, high = interval(shares[0] - shares[1] - (len(upper) - len(lower)), 1 - 0.05 / among)  # of the logarithm
-    return Order(above / below, above / below * float(np.exp(low)), above / below * float(np.exp(high)))
+    logarithm = np.zeros(counts[0])  # to first order, draw by draw
+    for part, middles, sign in ((upper, means, 1.0), (lower, others, -1.0)):
+        for sample, middle in zip(part, middles, strict=True):
+            logarithm += sign * (sample / middle - 1)
+    _, low, high = interval(logarithm, 1 - 0.05 / among)
+    return Order(above / below, above / below * math.exp(low), above / below * math.exp(high))
 
 
 def mean(results: "pd.DataFrame", case: str, policy: str, column: str = "regret") -> float:
@@ -183,9 +187,9 @@ def mean(results: "pd.DataFrame", case: str, policy: str, column: str = "regret"
     return float(per_draw(results, case, policy, column).mean())
 
 
-def shown(results: "pd.DataFrame", case: str, policy: str) -> str:
+def shown(results: "pd.DataFrame", case: str, policy: str, column: str = "regret") -> str:
     """Return a mean regret and the half width of its 95 % interval over draws, as text."""
-    middle, low, high = interval(per_draw(results, case, policy))
+    middle, low, high = interval(per_draw(results, case, policy, column))
     return f"{middle:,.0f} \N{PLUS-MINUS SIGN} {(high - low) / 2:,.0f}"
 
 
@@ -266,22 +270,25 @@ def came_out(figure: float, values: np.ndarray, among: int = 1) -> Order:
     return Order(ratio, ratio * float(np.exp(-reach)), ratio * float(np.exp(reach)))
 
 
-def matches(published: Sequence[float], measured: Sequence[np.ndarray]) -> str:
-    """Judge that published figures come out: each mean over draws within 15 % of the figure, which has its own sampling error.
+@once
+def reproduced(
+    results: "pd.DataFrame", case: str, policy: str, figure: float, among: int = 1, column: str = "regret"
+) -> str:
+    """Judge that a published figure comes out: our mean within 15 % of it, where both have their sampling error."""
+    return near(came_out(figure, per_draw(results, case, policy, column), among), REPRODUCED)
 
-    One whose interval lies outside refutes it; one whose interval only reaches outside leaves it open. The figures share the 5 %.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits_studies.experiments.claims import matches
-    >>> sample = np.linspace(90.0, 110.0, 64)
-    >>> matches([100], [sample]), matches([100], [1.5 * sample]), matches([100], [1.14 * sample])
-    ('holds', 'does not hold', 'cannot be judged')
+def matches(
+    results: "pd.DataFrame", case: str, policies: Sequence[str], figures: Iterable[float], column: str = "regret"
+) -> str:
+    """Judge that published figures come out, each within 15 %; they share the 5 %.
+
+    One whose interval lies outside refutes it; one whose interval only reaches outside leaves it open.
     """
-    among = len(published)
+    among = len(policies)
     return worst(
-        near(came_out(figure, sample, among), REPRODUCED) for figure, sample in zip(published, measured, strict=True)
+        reproduced(results, case, policy, figure, among, column)
+        for policy, figure in zip(policies, figures, strict=True)
     )
 
 
