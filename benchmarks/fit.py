@@ -15,7 +15,7 @@ from scipy.stats import t as student
 import latentbandits as lb
 from latentbandits.parameters import describe
 from latentbandits.presentation.numbers import aligned, percent
-from latentbandits_studies.experiments.paper.worlds import MATRICES, SCALE, fitted, published, rows
+from latentbandits_studies.experiments.paper.worlds import MATRICES, SCALE, in_table, published, rows
 
 Settings = dict[str, str | float]
 # Both halves have rows of all four sweeps: states, stay probability, noise, rounds
@@ -111,11 +111,11 @@ class Bench:
             for one in settings:
                 floor = {"residual_floor": world.noise} if one.get("residual_floor") == NOISE else {}
                 if (row, str(one)) not in self.known:
-                    wanted[str(one)] = fitted(self.name, world.arms, **{**one, **floor})
+                    wanted[str(one)] = lb.policy(in_table(self.name), world.arms, **{**one, **floor})
             if wanted:
                 found = lb.simulate(world, wanted, horizon=horizon, draws=self.draws, repeats=1, seed=self.seed, bins=1)
                 for label, regret in zip(wanted, found.regret, strict=True):
-                    self.known[row, label] = SCALE * regret / published()[row][self.name]
+                    self.known[row, label] = SCALE * regret / published()[row][in_table(self.name)]
         return np.array([[self.known[row, str(one)] for row in among] for one in settings])
 
 
@@ -160,7 +160,7 @@ def report(name: str, column: Column, draws: tuple[int, int], among: int) -> tup
     """Search one column; return its lines and the mean ratios, an array (start, search, preset) x rows."""
     search, judge = Bench(name, draws[0], SEARCH_SEED), Bench(name, draws[1], JUDGE_SEED)
     found = descend(column, lambda settings: loss(search(settings, FITTING)))
-    values = describe(fitted(name))
+    values = describe(lb.policy(in_table(name)))
     preset: Settings = {setting: values[setting] for setting in column.grid}
     _, best, kept = judge([column.start, found, preset], FITTING)
     end = found if worse(kept, best, among) else preset

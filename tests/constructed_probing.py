@@ -18,7 +18,7 @@ from tests.constructed import Change, Key
 
 # Sensitivity: all values of all thresholds equally good, unless said
 EVEN: dict[Key, float] = {
-    (row, f"{name}|{setting}|{value:g}"): 100.0
+    (row, sensitivity.spec(name, setting, value)): 100.0
     for row, name in sensitivity.PAIRS
     for setting, values in sensitivity.SWEEPS.items()
     for value in values
@@ -28,14 +28,16 @@ EVEN: dict[Key, float] = {
 def setting(
     name: str, regret: Mapping[float, float], shaky: tuple[float, ...] = (), pairs: Any = sensitivity.PAIRS
 ) -> Change:
-    cells = {(row, f"{policy}|{name}|{value:g}"): mean for row, policy in pairs for value, mean in regret.items()}
-    return Change(cells, {(row, f"{policy}|{name}|{value:g}") for row, policy in pairs for value in shaky})
+    cells = {
+        (row, sensitivity.spec(policy, name, value)): mean for row, policy in pairs for value, mean in regret.items()
+    }
+    return Change(cells, {(row, sensitivity.spec(policy, name, value)) for row, policy in pairs for value in shaky})
 
 
 def probing(slope: float, setting: str = "", flat: bool = False) -> Change:
     """Return numbers of probes that fall as every threshold rises by `slope` per step; in one setting not at all if flat."""
     found = {
-        (row, f"{name}|{one}|{value:g}"): 1000.0 - (0.0 if flat and one == setting else slope * place)
+        (row, sensitivity.spec(name, one, value)): 1000.0 - (0.0 if flat and one == setting else slope * place)
         for row, name in sensitivity.PAIRS
         for one, values in sensitivity.SWEEPS.items()
         for place, value in enumerate(values)
@@ -92,7 +94,7 @@ for _stay in ablation.STAY:
             for _profile in ablation.PROFILES:
                 for _variant in ablation.variants(_name):
                     _part = "fixed schedule" if _variant.startswith("fixed") else _variant
-                    ABLATED[_case, f"{_name}|{_profile}|{_variant}"] = (
+                    ABLATED[_case, ablation.spec(_name, _profile, _variant)] = (
                         _known.get(_part, 240.0) if _stay == 0.95 else 300.0
                     )
 
@@ -103,7 +105,7 @@ def ablated(
     """Return one variant changed, or all intervals of the fixed schedule."""
     variants = [one for one in ablation.variants(name) if one.startswith(variant)]
     keys = [
-        (f"stay {stay:g}, noise {noise:g}", f"{name}|{profile}|{one}")
+        (f"stay {stay:g}, noise {noise:g}", ablation.spec(name, profile, one))
         for noise in ablation.NOISES
         for profile in profiles
         for one in variants
@@ -149,7 +151,7 @@ def opening(
             for name in (residuals.CORRECT, residuals.TEXT):
                 for threshold in residuals.THRESHOLDS:
                     given = share if name == features else residuals.SAID
-                    found[f"noise {noise:g}, {horizon:,} rounds", f"{name}|{threshold:g}"] = given * horizon
+                    found[f"noise {noise:g}, {horizon:,} rounds", residuals.gate(name, threshold)] = given * horizon
     found |= {
         ("state changes", residuals.FLOORED): moved * 20_000,
         ("state stays", residuals.FLOORED): still * 20_000,
@@ -167,7 +169,7 @@ RESIDUALS: list[tuple[str, str, Change]] = [
         for verdict, change in (
             (HOLDS, opening(0.05, features)),
             (FAILS, opening(0.01, features)),
-            (OPEN, opening(0.05, features, std_error={(_calm, f"{features}|2", "residual_gate")})),
+            (OPEN, opening(0.05, features, std_error={(_calm, residuals.gate(features, 2), "residual_gate")})),
         )
     ),
     ("floor", HOLDS, opening(0.05)),
@@ -187,7 +189,7 @@ def schedule(early: int, late: int, volatile: int, shaky: Any = ()) -> Change:
     """Return regrets with the given best intervals, the further from them the worse; the default is best at 40."""
     best = {timing.EARLY: early, timing.LATE: late, timing.VOLATILE: volatile}
     cells = {
-        (case, f"{name}|{tau}"): 100 * (1 + abs(np.log2(tau / best[case])))
+        (case, timing.schedule(name, tau)): 100 * (1 + abs(np.log2(tau / best[case])))
         for case in best
         for name in timing.POLICIES
         for tau in timing.INTERVALS
@@ -195,7 +197,7 @@ def schedule(early: int, late: int, volatile: int, shaky: Any = ()) -> Change:
     return Change(cells, shaky)
 
 
-_flat = {(timing.EARLY, f"{name}|{tau}") for name in timing.POLICIES for tau in timing.INTERVALS}
+_flat = {(timing.EARLY, timing.schedule(name, tau)) for name in timing.POLICIES for tau in timing.INTERVALS}
 TIMING: list[tuple[str, str, Change]] = [
     ("early", HOLDS, schedule(10, 40, 10)),
     ("early", FAILS, schedule(80, 40, 10)),
@@ -205,7 +207,10 @@ TIMING: list[tuple[str, str, Change]] = [
     (
         "late",
         TIED,
-        Change({**schedule(10, 40, 10).regret, (timing.LATE, "rp-ucb|10"): 300.0}, {(timing.LATE, "rp-ucb|10")}),
+        Change(
+            {**schedule(10, 40, 10).regret, (timing.LATE, timing.schedule("rp-ucb", 10)): 300.0},
+            {(timing.LATE, timing.schedule("rp-ucb", 10))},
+        ),
     ),
     ("volatile", HOLDS, schedule(10, 40, 10)),
     ("volatile", FAILS, schedule(10, 40, 80)),

@@ -48,7 +48,7 @@ PROOF = {
     "import latentbandits.logs.diagnose, narwhals",
     "postgres": "import latentbandits.store.postgresql",
     "report": "import latentbandits_studies.report.page; from latentbandits_studies.experiments.registry import experiments; "
-    "[one.cases(True) for one in experiments()]",
+    "[one.cases('quick') for one in experiments()]",
     "serve": "import latentbandits.serve.run",
     "sim": _PLAYED,
     "slow": "import django, fastapi, flask, mlflow",

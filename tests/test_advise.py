@@ -21,7 +21,7 @@ from latentbandits.advice.race import RISK, Race, race
 from latentbandits.advice.text import unconfirmed
 from latentbandits.advice.vocabulary import QUANTITIES
 from latentbandits.logs.advice import LogAdvice
-from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SCALED, SINGLE_GROUP, STATED, TWO_GROUP
+from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, RECORDS, SCALED, SINGLE_GROUP, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
 from latentbandits_studies.experiments.paper.worlds import published
@@ -58,7 +58,7 @@ def test_state_library_leads_where_nothing_is_forbidden() -> None:
     advice = lb.advise(lb.Problem(states="5 to 20", dwell=100, noise=0.1, horizon=4000, runs=24), sweep=False)
     assert advice.winner == "state-library"
     assert advice.policy == lb.policy("state-library")
-    assert set(advice.table.index) >= set(REGISTRY) - {*STATED, *TWO_GROUP, *ORACLES, "random", "ab-test", SCALED}
+    assert set(advice.table.index) >= set(REGISTRY) - {*RECORDS, *TWO_GROUP, *ORACLES, "random", "ab-test", SCALED}
 
 
 def test_groups_are_the_columns_of_the_papers_table() -> None:
@@ -66,7 +66,7 @@ def test_groups_are_the_columns_of_the_papers_table() -> None:
     assert list(SINGLE_GROUP) == [name for name in columns if lb.policy(name).groups == 1]
     assert list(TWO_GROUP) == [name for name in columns if lb.policy(name).groups == 2]
     assert all(lb.policy(name).gated for name in ADAPTIVE)
-    assert {*ADAPTIVE, *BASELINES, *PEERS, *STATED, *ORACLES} <= set(REGISTRY)
+    assert {*ADAPTIVE, *BASELINES, *PEERS, *RECORDS, *ORACLES} <= set(REGISTRY)
     assert not set(BASELINES) & {*ADAPTIVE, *PEERS}
 
 

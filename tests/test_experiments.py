@@ -18,7 +18,7 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.policies.registry import REGISTRY
 from latentbandits_studies.experiments import winning_rates
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import SIZES, Case
 from latentbandits_studies.experiments.claims import VERDICTS
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, QUICK_MATRICES, SWEEPS, TITLES, published, rows
 from latentbandits_studies.experiments.registry import experiment, experiments, ids
@@ -48,21 +48,55 @@ def small(seed: int = 0, **changes: Any) -> Case:
 def test_every_experiment_has_settings_a_score_and_a_line() -> None:
     for one in experiments():
         assert one.summary
-        for quick in (True, False):
-            cases = one.cases(quick)
-            assert len({case.name for case in cases}) == len(cases)
+        for size in SIZES:
+            cases = one.cases(size)
+            cells = [(case.name, label) for case in cases for label in case.policies]
+            assert len(set(cells)) == len(cells)
             for case in cases:
                 json.dumps(case.description())
-        assert sum(case.rounds for case in one.cases(True)) < sum(case.rounds for case in one.cases(False))
+        rounds = [sum(case.rounds for case in one.cases(size)) for size in SIZES]
+        assert rounds[0] <= rounds[1] <= rounds[2]
+        assert rounds[0] < rounds[2]
+        quick, paper = ([case.keys for case in one.cases(size)] for size in ("quick", "paper"))
+        assert (quick == paper) == (one.judged == "full" and one.id != "state-library")  # which reads the main table
+
+
+# What has labels of its own: oracles on the runs of a policy, idealised schedules, and runs of one policy
+UNNAMED = {"decomposition", "theory", "ladder", "state-library", "stress", "real"}
+
+
+@pytest.mark.parametrize("name", [name for name in ids() if name not in UNNAMED])
+def test_every_label_is_a_policy_that_is_listed_or_a_spec_of_one(name: str) -> None:
+    for case in experiment(name).cases("full"):
+        for label, policy in case.policies.items():
+            assert label.split(":")[0] in REGISTRY
+            assert lb.policy(label, arms=case.world.arms) == policy
+
+
+def test_winning_rates_and_frequencies_are_of_the_runs_of_the_main_table() -> None:
+    for size in SIZES:
+        main = {key for case in table2.cases(size) for key in case.keys.values()}
+        for name in ("winning-rates", "optimal-arm-frequency"):
+            assert {key for case in experiment(name).cases(size) for key in case.keys.values()} <= main
+
+
+def test_what_stands_beside_the_papers_columns_is_on_the_first_of_their_matrices() -> None:
+    full = {case.name: case for case in table2.columns("paper")}
+    assert full.keys() == rows().keys()
+    assert [case.keys for case in full.values()] == [case.keys for case in table2.columns("full")]
+    for case in (*table2.beside("paper"), *table2.added("paper")):
+        twin = full[case.name.removesuffix(table2.APART)]
+        assert (case.world, case.horizon, case.seed, case.first) == (twin.world, twin.horizon, twin.seed, twin.first)
+        assert (case.draws < twin.draws, case.repeats) == (True, 1)
 
 
 def test_table2_is_the_papers() -> None:
     assert len(rows()) == len(published()) == len(TITLES) == 14
     assert all(set(cells) == set(COLUMNS) for cells in published().values())
     assert sum(len(names) for names in SWEEPS.values()) == 14 + 3  # the default stands in all four sweeps
-    full = table2.paper(quick=False)
+    full = table2.columns("full")
     assert {case.draws * case.repeats for case in full} == {640}
-    assert published()["default"]["adarp-ucb"] == 452.22
+    assert published()["default"]["adarp-ucb-table"] == 452.22
     assert published()["T5000"]["best-single-arm"] == 1135.05
 
 
@@ -143,7 +177,7 @@ def command(out: Path, *arguments: str) -> list[str]:
 @pytest.mark.usefixtures("words_alone")
 def test_a_killed_run_is_taken_up_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """kill -9 in the middle: the next call computes only what is missing and ends with the same results."""
-    runs, cases = tmp_path / "results" / "runs", experiment(NAME).cases(True)
+    runs, cases = tmp_path / "results" / "runs", experiment(NAME).cases("quick")
     with subprocess.Popen(command(tmp_path, NAME), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         deadline = time.time() + 120
         while time.time() < deadline and len(list(runs.glob("*.parquet"))) < 3:
@@ -162,13 +196,13 @@ def test_a_killed_run_is_taken_up_again(tmp_path: Path, capsys: pytest.CaptureFi
 def ablation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the results of a quick run, to be copied."""
     folder = tmp_path_factory.mktemp("ablation")
-    reproduce(["ablation"], folder, quick=True)
+    reproduce(["ablation"], folder, "quick")
     return folder
 
 
 def test_reproduce_leaves_rows_and_a_description(ablation: Path, tmp_path: Path) -> None:
     shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
-    outcomes = reproduce(["ablation"], tmp_path, quick=True)
+    outcomes = reproduce(["ablation"], tmp_path, "quick")
     assert [outcome.experiment.id for outcome in outcomes] == ["ablation"]
     assert {claim.verdict for claim in outcomes[0].claims} == {"cannot be judged"}  # a quick run
     assert {claim.points_to for claim in outcomes[0].claims} <= set(VERDICTS)
@@ -176,10 +210,10 @@ def test_reproduce_leaves_rows_and_a_description(ablation: Path, tmp_path: Path)
     assert set(frame["case"]) == {f"stay {stay}, noise {noise}" for stay in (0.95, 0.5) for noise in (0.05, 0.01)}
     described = json.loads((tmp_path / "ablation.json").read_text())
     assert described == Store(tmp_path).descriptions()["ablation"]
-    assert described["quick"] is True
+    assert described["size"] == "quick"
     assert described["cases"][0]["world"]["stickiness"] == 0.95
-    assert described["cases"][0]["policies"]["adasp-ucb|pair|no lag"]["lag"] == "none"
-    assert (outcomes[0].computed, outcomes[0].reused) == (0, 156)
+    assert described["cases"][0]["policies"]["adasp-ucb-stated:lag=none"]["lag"] == "none"
+    assert (outcomes[0].computed, outcomes[0].reused) == (0, 148)
 
 
 def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
@@ -188,8 +222,8 @@ def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
     whole = Store(tmp_path).descriptions()["ablation"]["seconds"]
     next((tmp_path / "runs").glob("*.parquet")).unlink()
     seen: list[tuple[int, int]] = []
-    outcome = reproduce(["ablation"], tmp_path, quick=True, progress=lambda done, total: seen.append((done, total)))[0]
-    assert (outcome.computed, outcome.reused) == (1, 155)
+    outcome = reproduce(["ablation"], tmp_path, "quick", progress=lambda done, total: seen.append((done, total)))[0]
+    assert (outcome.computed, outcome.reused) == (1, 147)
     assert seen[-1] == (QUICK_MATRICES * 3000, QUICK_MATRICES * 3000)  # one policy
     assert Store(tmp_path).descriptions()["ablation"]["seconds"] > 0.5 * whole
 
@@ -207,8 +241,8 @@ def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
 )
 def test_a_description_with_odd_values_is_left_out(tmp_path: Path, change: dict[str, Any]) -> None:
     store = Store(tmp_path)
-    store.note("ablation", [], quick=True)
-    store.note("example", [], quick=True)
+    store.note("ablation", [], "quick")
+    store.note("example", [], "quick")
     file = tmp_path / "ablation.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     assert list(store.descriptions()) == ["example"]
@@ -217,19 +251,19 @@ def test_a_description_with_odd_values_is_left_out(tmp_path: Path, change: dict[
 @pytest.mark.parametrize("content", [b"{}", b"[]", b"not json", b"\xff\xfe", b"[" * 100_000])
 def test_a_damaged_description_is_left_out_and_written_again(tmp_path: Path, content: bytes) -> None:
     store = Store(tmp_path)
-    store.note("ablation", [], quick=False)
+    store.note("ablation", [], "full")
     (tmp_path / "ablation.json").write_bytes(content)
     assert store.descriptions() == {}
-    store.note("ablation", [], quick=True)
-    assert store.descriptions()["ablation"]["quick"] is True
+    store.note("ablation", [], "quick")
+    assert store.descriptions()["ablation"]["size"] == "quick"
 
 
 def test_two_runs_at_once_keep_both_descriptions(tmp_path: Path) -> None:
     one, other = Store(tmp_path), Store(tmp_path)
-    one.note("ablation", [], quick=False)
+    one.note("ablation", [], "full")
     before = one.descriptions()
-    other.note("example", [], quick=True)
-    one.note("ablation", [], quick=True)
+    other.note("example", [], "quick")
+    one.note("ablation", [], "quick")
     assert list(before) == ["ablation"]
     assert list(one.descriptions()) == ["ablation", "example"]
 
@@ -239,15 +273,19 @@ def test_a_quick_run_does_not_replace_a_full_one(ablation: Path, tmp_path: Path)
     store = Store(tmp_path)
     store.compute(small())
     store.save("ablation", store.rows([small()]))
-    with pytest.raises(ValueError, match=r"quick is True but must be False, or in another folder: .*ablation\.parquet"):
-        reproduce(["ablation"], tmp_path, quick=True)
+    store.note("ablation", [small()], "full")
+    for size in ("quick", "paper"):
+        with pytest.raises(
+            ValueError, match=rf"size is '{size}' but must be full, or in another folder: .*ablation\.parquet"
+        ):
+            reproduce(["ablation"], tmp_path, size)
     store.save("ablation", store.rows([small()], quick=True))
-    reproduce(["ablation"], tmp_path, quick=True)
+    reproduce(["ablation"], tmp_path, "quick")
 
 
 def test_bad_workers_are_refused_even_when_nothing_is_left_to_do(ablation: Path) -> None:
     with pytest.raises(ValueError, match="reproduce: workers is 0 but must be an integer at least 1"):
-        reproduce(["ablation"], ablation, quick=True, workers=0)
+        reproduce(["ablation"], ablation, "quick", workers=0)
 
 
 def test_winning_rates_are_shares_of_duels(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parent / "golden" / f"{NAME}.parquet"
 def rows() -> pd.DataFrame:
     """Run the experiment."""
     with TemporaryDirectory() as folder:
-        reproduce([NAME], folder, quick=True)
+        reproduce([NAME], folder, "quick")
         return pd.read_parquet(Path(folder) / f"{NAME}.parquet")
 
 

@@ -152,7 +152,7 @@ def test_belief_learner_is_the_same_compiled_and_interpreted() -> None:
 
 
 def test_all_rungs_probe_alike() -> None:
-    case = ladder.cases(quick=True)[0]
+    case = ladder.cases("quick")[0]
     found = lb.simulate(
         case.world, {name: rung.learner for name, rung in ladder.RUNGS.items()}, horizon=400, draws=1, repeats=1
     )

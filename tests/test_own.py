@@ -13,7 +13,7 @@ from latentbandits.settings import InvalidValueError
 from latentbandits.specs import policy
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments import timing
-from latentbandits_studies.experiments.case import OWN, Case, resize
+from latentbandits_studies.experiments.case import OWN, SIZES, Case, resize
 from latentbandits_studies.experiments.paper.worlds import TITLES, published, rows
 from latentbandits_studies.experiments.registry import experiment
 from latentbandits_studies.experiments.reproduce import reproduce
@@ -42,7 +42,7 @@ def test_it_stands_beside_the_published_cells_and_our_rows(tmp_path: Path, capsy
         assert [line.split("  ")[0] for line in table[1:15]] == list(TITLES.values())
     line = next(line for line in table if line.startswith("default"))
     assert "AdaSP-UCB" in line  # the best of the published cells with one group
-    assert f"{published()['default']['adasp-ucb'] / 2:,.1f}" in line
+    assert f"{published()['default']['adasp-ucb-table'] / 2:,.1f}" in line
     assert "A quick run, or a part of one, is too small" in said
 
     found = pd.read_parquet(tmp_path / "results/table2.parquet")
@@ -51,7 +51,7 @@ def test_it_stands_beside_the_published_cells_and_our_rows(tmp_path: Path, capsy
     assert set(found.loc[own, "policy"]) == {SKELETON, WINDOW}
     assert experiment("table2").score(found) == experiment("table2").score(found[~own])
     cells = pd.read_csv(tmp_path / "results/table2.csv").set_index(["row", "policy"])
-    assert (cells.loc[("S50", WINDOW), "group"], cells["published"].notna().sum()) == ("your own", 14 * 19)
+    assert (cells.loc[("S50", WINDOW), "group"], cells["published"].notna().sum()) == ("your own", 14 * 23 + 3 * 30)
     page = (tmp_path / "report/index.html").read_text()
     assert f">{SKELETON}<" in page
     assert "Your own" in page
@@ -64,11 +64,11 @@ def test_it_stands_beside_the_published_cells_and_our_rows(tmp_path: Path, capsy
 def test_draws_and_runs_are_those_of_the_experiment_unless_told_otherwise() -> None:
     plain = experiment("table2")
     wider = with_own(plain, [WINDOW])
-    full, quick = (wider.cases(short)[-1] for short in (False, True))
-    assert (full.draws, full.repeats, quick.draws, quick.repeats) == (128, 2, 12, 1)
-    assert {(case.draws, case.first) for case in resize(wider.cases(True), (None, 128))} == {(12, 128)}
-    assert {(case.draws, case.repeats) for case in resize(plain.cases(False), (4, 0))} == {(4, 5), (4, 2)}
-    assert plain.cases(True)[0].keys == wider.cases(True)[0].keys
+    sizes = [(case.draws, case.repeats) for case in (wider.cases(size)[-1] for size in SIZES)]
+    assert sizes == [(12, 1), (24, 1), (128, 2)]
+    assert {(case.draws, case.first) for case in resize(wider.cases("quick"), (None, 128))} == {(12, 128)}
+    assert {(case.draws, case.repeats) for case in resize(plain.cases("full"), (4, 0))} == {(4, 5), (4, 2), (4, 1)}
+    assert plain.cases("quick")[0].keys == wider.cases("quick")[0].keys
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_a_run_that_is_split_by_hand_is_put_together(tmp_path: Path, monkeypatch
     """The rows of the parts, one after the other, are the rows of the whole."""
     policies = {"ucb1": policy("ucb1")}
     small = timing.EXPERIMENT._replace(
-        cases=lambda quick: [Case("tiny", HiddenMarkov(), policies, 50, 10, 2, bins=3)], score=lambda rows: []
+        cases=lambda size: [Case("tiny", HiddenMarkov(), policies, 50, 10, 2, bins=3)], score=lambda rows: []
     )
-    reproduce([small], tmp_path / "whole")
+    reproduce([small], tmp_path / "whole", "full")
     parts = []
     for first in (0, 5):
         reproduce([small], tmp_path / str(first), sizes=(5, first))

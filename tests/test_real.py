@@ -152,7 +152,7 @@ def few_resamples() -> Iterator[None]:
 def table(few_resamples: None) -> pd.DataFrame:
     """Results made by hand: all policies earn what the best arm earns, but for what a test changes."""
     lines = []
-    for case in settings.cases(True):
+    for case in settings.cases("quick"):
         for label in case.policies:
             for draw in range(case.draws):
                 curve = np.full(case.bins, 1.0) if not case.name.endswith(settings.ALONE) else weather_like(case.name)
@@ -231,7 +231,7 @@ def test_regimes_that_are_the_wind_go_with_it(table: pd.DataFrame, found: dict[s
 
 
 def test_the_experiment_has_ten_datasets_and_every_policy_for_one_unit() -> None:
-    cases = experiment("real").cases(False)
+    cases = experiment("real").cases("full")
     played = [case for case in cases if not case.name.endswith(settings.ALONE)]
     assert len(played) >= 10
     assert all(LIBRARY in case.policies and len(case.policies) >= 15 for case in played)

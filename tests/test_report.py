@@ -55,7 +55,7 @@ def made(names: Sequence[str], folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("latentbandits_studies.experiments.reproduce.experiments", small)
         make_hasty(patch)
-        reproduce(names, folder / "results", quick=True)
+        reproduce(names, folder / "results", "quick")
     write_report(folder / "results", folder / "report")
 
 
@@ -134,7 +134,7 @@ def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) 
     rows.assign(quick=False).to_parquet(tmp_path / "ablation.parquet")
     content = write_report(tmp_path, tmp_path / "report").read_text()
     assert "Quick run of many-arms:" in content
-    assert "In full: <code>latentbandits reproduce many-arms</code>" in content
+    assert "In full: <code>latentbandits reproduce many-arms --full</code>" in content
     assert "Not run, and so not on this page: table2, winning-rates" in content
     assert "file that describes these runs is missing" in content
     assert "None" not in re.sub(r"base64,[^\"]*", "", content)
@@ -153,7 +153,7 @@ def test_console_page_and_files_of_one_quick_run_say_the_same(
     assert "In full: `latentbandits reproduce many-arms`." in said
     content = (tmp_path / "report" / "index.html").read_text()
     assert "Quick run of many-arms:" in content  # not of all experiments
-    assert "In full: <code>latentbandits reproduce many-arms</code>" in content
+    assert "In full: <code>latentbandits reproduce many-arms --full</code>" in content
     assert "| cannot be judged (points to: " in (tmp_path / "report" / "claims.md").read_text()
 
 

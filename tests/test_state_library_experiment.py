@@ -1,5 +1,6 @@
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,12 +30,12 @@ from latentbandits_studies.experiments.table2 import tables
 from latentbandits_studies.report import page
 
 
-def regrets(changes: dict[tuple[str, str], float] | None = None) -> pd.DataFrame:
+def regrets(changes: dict[tuple[str, str], float] | None = None, planned: Any = cases) -> pd.DataFrame:
     """Results of a made-up run: the limit has 10, StateLibrary 11, every rival 30 or more, times the factor of the rewards."""
     changes = changes or {}
     known = {LIMIT: 10.0, LIBRARY: 11.0, LIBRARY_TWO: 10.5, f"{LIBRARY}|full": 11.0, FORGETFUL: 12.0}
     lines = []
-    for case in cases(quick=True):
+    for case in planned("quick"):
         plain, scale = case.name.removesuffix(table2.APART), settings.RESCALED.get(case.name, 1.0)
         for place, name in enumerate(case.policies):
             for draw in range(4):
@@ -44,14 +45,10 @@ def regrets(changes: dict[tuple[str, str], float] | None = None) -> pd.DataFrame
 
 
 def test_the_papers_scores_look_at_the_papers_columns_only() -> None:
-    plain = regrets()
+    plain, score = regrets(planned=table2.cases), experiment("table2").score
     moved = plain.assign(regret=np.where(plain["policy"].isin(ADDED), 1e6, plain["regret"]))
-    whole = plain["case"].isin([case.name for case in table2.cases(quick=True)])
-    assert experiment("table2").score(plain[whole]) == experiment("table2").score(moved[whole])
-    assert experiment("table2").score(plain[whole]) == experiment("table2").score(
-        plain[plain["case"].isin(list(rows()))]
-    )
-    assert not any(name in case.policies for case in winning_rates.cases(True) for name in ADDED)
+    assert score(plain) == score(moved) == score(plain[plain["case"].isin(list(rows()))])
+    assert not any(name in case.policies for case in winning_rates.cases("quick") for name in ADDED)
 
 
 def test_table2_shows_added_policies_apart() -> None:
@@ -67,16 +64,16 @@ def test_table2_shows_added_policies_apart() -> None:
 
 def test_runs_of_added_policies_are_paired_with_the_papers() -> None:
     """They are the first repeats on the same matrices of the same worlds; the rows of the main table are no other cells here."""
-    paper = {case.name: case for case in table2.paper(quick=False)}
-    for case in table2.added(quick=False):
+    paper = {case.name: case for case in table2.columns("full")}
+    for case in table2.added("full"):
         twin = paper[case.name.removesuffix(table2.APART)]
         assert (case.world, case.horizon, case.seed, case.draws) == (twin.world, twin.horizon, twin.seed, twin.draws)
         assert case.repeats <= twin.repeats
         assert tuple(case.policies) == ADDED
         assert case.policies[LIBRARY_TWO] == lb.policy(LIBRARY, arms=case.world.arms, groups=2)
-    mine = {case.name: case for case in cases(quick=False)}
-    for case in table2.cases(quick=False):
-        assert [mine[case.name].keys[name] for name in case.policies] == [case.keys[name] for name in case.policies]
+    mine = {(case.name, label): key for case in cases("full") for label, key in case.keys.items()}
+    for case in (*table2.columns("full"), *table2.added("full")):
+        assert [mine[case.name, label] for label in case.policies] == list(case.keys.values())
     frame = pd.DataFrame(
         [
             {"case": "default", "policy": LIMIT, "draw": 0, "repeat": repeat, "regret": 1.0 + 98 * (repeat == 1)}
@@ -88,7 +85,7 @@ def test_runs_of_added_policies_are_paired_with_the_papers() -> None:
 
 
 def test_seeds_of_results_are_not_those_of_tuning() -> None:
-    assert {case.seed for case in cases(quick=False)} == {settings.SEED}
+    assert {case.seed for case in cases("full")} == {settings.SEED}
     assert settings.SEED not in settings.TUNED_SEEDS
 
 
@@ -148,7 +145,7 @@ def test_the_score_holds_where_everything_is_as_wanted() -> None:
     ("case", "name", "regret", "broken"),
     [
         ("default", "lc-ucb", 10.9, [0, 10]),
-        ("default", "adarp-ucb", 10.4, [0, 1, 10]),
+        ("default", "adarp-ucb-table", 10.4, [0, 1, 10]),
         ("p.95", LIBRARY, 11.3, [2]),
         ("sd.1", LIBRARY, 12.3, [3, 10]),  # the forgetful one has 12
         ("S20", LIBRARY, 12.8, [4, 10]),
@@ -189,7 +186,7 @@ def test_where_there_is_no_limit_the_unit_is_the_best_rival() -> None:
     assert table.loc[("default", LIBRARY), "multiple"] == pytest.approx(1.1)
     for case in UNLIMITED:
         assert (case, LIMIT) not in table.index
-    assert all((case.name, name) in table.index for case in cases(True) if case.name in UNLIMITED for name in RIVALS)
+    assert all((case.name, name) in table.index for case in cases("quick") if case.name in UNLIMITED for name in RIVALS)
 
 
 def test_parts_are_measured_against_the_full_policy() -> None:
@@ -213,12 +210,12 @@ def test_the_section_says_it_all(tmp_path: Path) -> None:
     assert re.search(r"<th>drift</th>\s*<td>M-UCB</td>\s*<td>5\.075</td>", plain)
     assert not re.search(r"\bnan\b", plain)
     table = tables(frame[frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
-    assert "StateLibrary, two groups" in table.split("Policies that the paper does not have")[1]
+    assert "StateLibrary (groups=2)" in table.split("Policies that the paper does not have")[1]
     assert "paper " not in table.split("</h3>")[-1]
 
 
 def test_variants_look_and_read_like_what_they_vary() -> None:
     assert style(LIBRARY_TWO) == style(LIBRARY)
-    assert label(LIBRARY_TWO) == "StateLibrary, two groups"
+    assert label(LIBRARY_TWO) == "StateLibrary (groups=2)"
     assert label("adarp-ucb-stated") == "AdaRP-UCB (stated)"
     assert set(PEERS) < set(RIVALS)

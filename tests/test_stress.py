@@ -135,20 +135,20 @@ def test_worlds_are_many_and_of_every_kind() -> None:
 
 def test_the_seed_chose_nothing() -> None:
     assert SEED not in (0, SEARCH_SEED, JUDGE_SEED, state_library.SEED, *state_library.TUNED_SEEDS)
-    assert {case.seed for case in claims.cases(quick=False)} == {SEED}
+    assert {case.seed for case in claims.cases("full")} == {SEED}
 
 
 def test_everybody_plays_who_is_given_nothing() -> None:
     assert {LIBRARY, FORGETFUL, "cp-ts", "ts"} <= set(claims.NAMES)
     assert not {LIMIT, *ORACLES} & set(claims.NAMES)
     assert set(FEW) < set(claims.NAMES)
-    for case in claims.cases(quick=False):
+    for case in claims.cases("full"):
         assert tuple(case.policies) == claims.NAMES
         assert {Runner(policy).groups for policy in case.policies.values()} == {1}
 
 
 def test_no_unit_of_rewards_harms_a_policy() -> None:
-    cases = {case.name: case.policies for case in claims.cases(quick=True)}
+    cases = {case.name: case.policies for case in claims.cases("quick")}
     usual, dollars = cases["normal noise 0.1"], cases["dollars from -500 to 3,000"]
     assert usual["cp-ts"] == lb.policy("cp-ts", arms=3)
     assert dollars["cp-ts"] == lb.policy("scaled(cp-ts)", arms=3)

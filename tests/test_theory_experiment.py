@@ -22,7 +22,7 @@ SPREAD = np.array([-1.0, 1.0, -0.6, 0.6, -0.2, 0.2])  # of six draws around thei
 def made(regrets: Callable[[str, str], float | np.ndarray]) -> pd.DataFrame:
     """Return a table of results: per case and policy, regret per round as told, and probes as the policy's schedule has them."""
     lines = []
-    for case in theory.cases(quick=True):
+    for case in theory.cases("quick"):
         for name, policy in case.policies.items():
             found = np.broadcast_to(regrets(case.name, name), RUNS) * case.horizon
             interval, arms, groups = (getattr(policy, field, 0) for field in ("interval", "arms", "groups"))
@@ -202,7 +202,7 @@ def test_claims_have_names_and_kinds_of_their_own() -> None:
 
 def test_the_counter_example_is_one() -> None:
     """Wrong probes outlast right ones in a world of coins: simulated regret exceeds the corollary's bound by far."""
-    case = next(case for case in theory.cases(quick=True) if case.name == bounds.KEPT)
+    case = next(case for case in theory.cases("quick") if case.name == bounds.KEPT)
     found = lb.simulate(case.world, case.policies, horizon=case.horizon, draws=RUNS, repeats=1)
     lines = [
         {"case": bounds.KEPT, "policy": name, "draw": draw, "repeat": 0, "regret": regret, "probes": probes}

@@ -290,7 +290,7 @@ def test_settings_in_the_unit_are_searched_where_the_policy_takes_rewards_as_the
 
 
 def test_the_experiment_scales_rivals_in_other_units_only() -> None:
-    cases = {case.name: case.policies for case in experiment.cases(True)}
+    cases = {case.name: case.policies for case in experiment.cases("quick")}
     for name in experiment.RESCALED:
         assert isinstance(cases[name]["cp-ts"], lb.policies.Scaled)
         assert isinstance(cases[name]["state-library"], lb.policies.StateLibrary)

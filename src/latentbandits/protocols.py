@@ -220,6 +220,10 @@ class Policy(Contestant):
         """Return what the policy believes about hidden states; only where `has_belief` is true."""
         raise NotImplementedError
 
+    def told(self, noise: float) -> Self:  # noqa: ARG002
+        """Return the policy for a world whose noise, a standard deviation of rewards, is known: itself, unless a setting is that noise."""
+        return self
+
     def larger(self) -> Self:
         """Return the same policy with one more arm, the last; see `grown`."""
         return self._replace(arms=self.arms + 1)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from latentbandits import specs
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.problem import as_problem
-from latentbandits.policies.groups import AB_TEST, CONTROL, ORACLES, SCALED, SINGLE_GROUP, STATED, TWO_GROUP
+from latentbandits.policies.groups import AB_TEST, CONTROL, ORACLES, RECORDS, SCALED, SINGLE_GROUP, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Contestant
 from latentbandits.settings import InvalidValueError
@@ -53,7 +53,7 @@ def group(problem: BaseProblem, name: str) -> dict[str, Spec]:
     )
     if name == "paper":
         return {spec: spec for spec in [*pairs, *SINGLE_GROUP]}
-    single = [spec for spec in REGISTRY if spec not in (*TWO_GROUP, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
+    single = [spec for spec in REGISTRY if spec not in (*TWO_GROUP, *RECORDS, *ORACLES, CONTROL, AB_TEST, SCALED)]
     shared = [f"groups={groups}"] if groups > 1 else []
     libraries = [shared] if shared else []
     if means is not None:

@@ -211,6 +211,11 @@ class Problem(BaseProblem):
         world: World = _in_own_words(kind.make, **taken)
         return world
 
+    @property
+    def known_noise(self) -> float | None:
+        """The noise of rewards, if the problem gives it as a number and that says all about it."""
+        return None if "noise" in self.vague else getattr(self._only, "known_noise", None)
+
     def known_range(self) -> Range | None:
         """Return the range of means, if it is given and rewards have no noise of their own, such as clicks; else None."""
         if "means" not in self.given or self.noise is not None:

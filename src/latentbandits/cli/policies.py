@@ -8,6 +8,10 @@ if TYPE_CHECKING:
 
 SUMMARY = "list the policies, show the settings of one, or compile ahead of time"
 RESUMES = True
+PROFILES = """
+The paper's policies have three profiles: NAME-stated is what its text states, NAME-table what fits its main table, NAME what to take.
+Where there is no NAME-table, NAME is both: rp-ucb, sp-ucb, lc-ucb, lc-ts. What the text leaves open (exploration, regularization,
+interval) is ours in all of them."""
 EXAMPLES = (
     "latentbandits policies",
     "latentbandits policies state-library",
@@ -40,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
         width = max(map(len, REGISTRY))
         for name, row in REGISTRY.items():
             print(f"{name.ljust(width)}  {row.summary}")
+        print(PROFILES)
         print("\nNext: `latentbandits policies NAME` shows the settings of one.")
     for spec in options.specs:
         print_settings(spec)

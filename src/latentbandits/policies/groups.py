@@ -11,11 +11,13 @@ SCALED = "scaled"  # around others, and none by itself
 CONTROL, CLASSIC, AB_TEST = "random", "ucb1", "ab-test"
 # Given the truth about a world before they play it
 ORACLES = tuple(name for name in REGISTRY if issubclass(REGISTRY[name].make, Oracle))
-# Kept as a record of the paper's text, never advised
+# Profiles of the paper's policies that are kept as a record of its text and of its main table, and never advised
 STATED = tuple(name for name in REGISTRY if name.endswith("-stated"))
+TABLE = tuple(name for name in REGISTRY if name.endswith("-table"))
+RECORDS = (*STATED, *TABLE)
 
 # The paper's own policies, by how they probe and by the groups that they need
-OWN = tuple(name for name in REGISTRY if REGISTRY[name].make is TraceLearner and name not in STATED)
+OWN = tuple(name for name in REGISTRY if REGISTRY[name].make is TraceLearner and name not in RECORDS)
 ADAPTIVE = tuple(name for name in OWN if policy(name).gated)
 TWO_GROUP = tuple(name for name in OWN if policy(name).groups > 1)
 # The six that the paper compares them with

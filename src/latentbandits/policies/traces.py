@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
@@ -312,6 +312,11 @@ class TraceLearner(PlainPolicy):
         if kept:
             memory.arrived[slot] += 1
             show(memory, probe)
+
+    def told(self, noise: float) -> Self:
+        """Return the policy for a world whose noise is known: a floor that is the learned noise and nothing else becomes that noise."""
+        follows = self.learn_noise and self.residual_floor == 0 and noise > 0
+        return self._replace(residual_floor=noise, learn_noise=False) if follows else self
 
     def positions(self) -> np.ndarray:
         """Return where each feature stands when there is one arm more."""

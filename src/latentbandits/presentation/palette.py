@@ -42,7 +42,7 @@ HUES: Mapping[str, str] = {
     "brown": "#7A4A1E",
 }
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PINK, GREY, BROWN = HUES.values()
-LINES: Mapping[str, Any] = {"dotted": (0, (1, 1))}  # line styles without a symbol of matplotlib
+LINES: Mapping[str, Any] = {"dotted": (0, (1, 1)), "long": (0, (9, 2))}  # line styles without a symbol of matplotlib
 STYLES: Mapping[str, Style] = {
     name: Style(HUES[hue], LINES.get(line, line)) for name, row in REGISTRY.items() for hue, line in [row.look.split()]
 }

@@ -131,15 +131,19 @@ def labelled(policies: Contestants, owner: str) -> dict[str, Contestant | str]:
 
 
 def as_policies(policies: Contestants, world: World, owner: str) -> dict[str, Contestant]:
-    """Return labelled policies that fit the world, or refuse."""
+    """Return labelled policies that fit the world, or refuse; where the world's noise is known, they are told."""
     named = labelled(policies, owner)
     if not named:
         raise InvalidValueError(owner, "policies", [], "at least one policy")
     contestants: dict[str, Contestant] = {}
+    noise: float | None = getattr(world, "known_noise", None)
     for label, given in named.items():
         if not isinstance(given, str | Policy | Oracle) or isinstance(given, type):
             raise InvalidValueError(owner, f"policies[{label!r}]", given, "a policy or the name of one")
-        contestants[label] = policy(given, arms=world.arms) if isinstance(given, str) else given
+        contestant = policy(given, arms=world.arms) if isinstance(given, str) else given
+        contestants[label] = (
+            contestant.told(noise) if noise is not None and isinstance(contestant, Policy) else contestant
+        )
         arms: int = contestants[label].arms
         if arms != world.arms:
             raise InvalidValueError(owner, f"policies[{label!r}].arms", arms, f"the world's {world.arms}")

@@ -181,6 +181,12 @@ class SampledWorld(ABC):
         return effects, noise, DISTRIBUTIONS[self.rewards].limit and not (effects or noise or self.delay != 0)
 
     @property
+    def known_noise(self) -> float | None:
+        """The noise of rewards, if one number says all about it: they are Gaussian, and alike for all arms, states and times."""
+        usual = self.rewards == "gaussian" and self.group_noise is None and not self._unusual[1]
+        return self.noise if usual else None
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The lowest and the highest mean that it can have, before any effect."""
         return self.span

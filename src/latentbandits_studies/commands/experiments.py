@@ -21,7 +21,5 @@ def run(options: argparse.Namespace) -> int:  # noqa: ARG001
     width = max(len(experiment.id) for experiment in listed)
     for experiment in listed:
         print(f"{experiment.id.ljust(width)}  {experiment.summary}")
-    print(
-        "\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick all of them in three to four minutes."
-    )
+    print("\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them, with --full all of them in full.")
     return 0

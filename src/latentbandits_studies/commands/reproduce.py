@@ -14,8 +14,8 @@ SUMMARY = "run the experiments and write results and the report"
 RESUMES = True
 FEWEST = 4  # draws: intervals of fewer say nothing
 EXAMPLES = (
-    "latentbandits reproduce --quick",
-    "latentbandits reproduce table2 ablation --out paper",
+    "latentbandits reproduce",
+    "latentbandits reproduce table2 ablation --full --out paper",
     "latentbandits reproduce table2 --policies skeleton:WinStayLoseShift --quick --draws 8 --out mine",
 )
 
@@ -35,11 +35,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="EXPERIMENT",
         help="leave these out, for instance `--without stress real`; the page keeps what an earlier run has found",
     )
-    parser.add_argument(
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument(
         "--quick",
-        action="store_true",
-        help="fewer matrices and shorter sweeps: all experiments in three to four minutes, with wider intervals",
+        action="store_const",
+        dest="size",
+        const="quick",
+        help="fewer matrices and shorter sweeps of everything, with wider intervals: judges nothing",
     )
+    sizes.add_argument(
+        "--full",
+        action="store_const",
+        dest="size",
+        const="full",
+        help="everything in full, in tens of minutes (default: the paper's main table in full, the rest quick)",
+    )
+    parser.set_defaults(size="paper")
     problem.workers(parser)
     problem.policies(parser, "with table2 alone: policies of your own, beside the published cells and our rows")
     parser.add_argument(
@@ -83,16 +94,16 @@ def run(options: argparse.Namespace) -> int:
             progress.close()
             print(line(outcome, results), flush=True)
 
-        outcomes = reproduce(chosen, results, options.quick, options.workers, progress, finished, executor, sizes)
+        outcomes = reproduce(chosen, results, options.size, options.workers, progress, finished, executor, sizes)
     if options.policies:
         from latentbandits_studies.experiments.store import Store
         from latentbandits_studies.experiments.table2.own import own_text
 
-        print("\n" + own_text(Store(results, read_only=True).load("table2"), chosen[0].cases(options.quick)))
+        print("\n" + own_text(Store(results, read_only=True).load("table2"), chosen[0].cases(options.size)))
     for kind, title in KINDS.items():
         if claims := [claim for outcome in outcomes for claim in outcome.claims if claim.kind == kind]:
             print(f"{title[0].upper()}{title[1:]}: {counts(claims)}")
-    if options.quick or sizes is not None:
+    if sizes is not None or any(outcome.experiment.is_quick(options.size) for outcome in outcomes):
         minutes = "" if options.experiments or options.without else ", in tens of minutes"
         print(
             "A quick run, or a part of one, is too small to confirm or to refute: it judges nothing, and says what it points to. "
@@ -142,6 +153,7 @@ def in_full(options: argparse.Namespace) -> str:
     words = ["latentbandits", "reproduce", *options.experiments]
     words += ["--without", *options.without] if options.without else []
     words += ["--policies", *options.policies] if options.policies else []
+    words.append("--full")
     return shlex.join(words)
 
 

@@ -1,18 +1,18 @@
 """What each part of adaptive probing buys: the lag, the fingerprint, the schedule; like compared with like."""
 
+import re
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import ADAPTIVE, LIMIT
-from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import label
-from latentbandits.protocols import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     FAILS,
@@ -34,8 +34,9 @@ from latentbandits_studies.experiments.paper.worlds import (
     MATRICES,
     OPEN_SETTINGS,
     QUICK_MATRICES,
-    readings,
+    contestants,
     same_features,
+    under,
 )
 from latentbandits_studies.experiments.plots import bars, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
@@ -60,36 +61,42 @@ def place(stay: float, noise: str) -> str:
     return f"stay {stay:g}, noise {noise}"
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per stay probability and noise, with every reading of gates, lag, residual and interval."""
-    draws, repeats = QUICK_MATRICES if quick else MATRICES, READINGS["repeats"].values["1"]
+    draws, repeats = MATRICES if size == "full" else QUICK_MATRICES, READINGS["repeats"].values["1"]
     planned = []
     for noise, sigma in READINGS["ablation noise"].values.items():
         for stay in STAY:
             world = HiddenMarkov(states=10, arms=2, stickiness=stay, noise=sigma)
             sizes: dict[str, Any] = {"draws": draws, "repeats": repeats, "bins": max(HORIZONS) // STRETCH}
-            planned.append(Case(place(stay, noise), world, _policies(world), max(HORIZONS), **sizes))
+            planned.append(Case(place(stay, noise), world, contestants(labels()), max(HORIZONS), **sizes))
     return planned
 
 
-def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
-    policies: dict[str, Contestant] = {LIMIT: policy(LIMIT), "rp-ucb": policy("rp-ucb"), "sp-ucb": policy("sp-ucb")}
-    for name in ADAPTIVE:
-        for values, full in readings(name, world).items():
-            policies[label_of(name, "full", *values)] = full
-            policies[label_of(name, "no lag", *values)] = full._replace(lag="none")
-            policies[label_of(name, "no fingerprint", *values)] = full._replace(fingerprint=False)
-        for lag, encoding in READINGS["lag"].values.items():
-            for tau, rounds in READINGS[INTERVAL].values.items():
-                policies[label_of(name, FIXED, "", lag, "", tau)] = same_features(name, rounds, lag=encoding)
-    return policies
+def labels() -> list[str]:
+    """Return the specs of all policies."""
+    settings = [READINGS[name].values for name in (*OPEN_SETTINGS, INTERVAL)]
+    listed = [
+        spec(name, part, *values) for name in ADAPTIVE for part in (*PARTS, FIXED) for values in product(*settings)
+    ]
+    return [LIMIT, "rp-ucb", "sp-ucb", *dict.fromkeys(listed)]
 
 
-def label_of(name: str, part: str, gates: str, lag: str, residual: str, tau: str = "") -> str:
-    """Return the label of a variant, which names only what matters to it."""
-    if part == FIXED:
-        return f"{name}|{lag}|fixed {tau}"
-    return f"{name}|{gates}, {residual}|no lag" if part == "no lag" else f"{name}|{gates}, {residual}, {lag}|{part}"
+def spec(name: str, part: str, gates: str, lag: str, residual: str, tau: str = "") -> str:
+    """Return the spec of a policy without some part, under a reading of the rest.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.ablation import FIXED, spec
+    >>> spec("adasp-ucb", "no fingerprint", "stated", "slopes", "after")
+    'adasp-ucb-stated:lag=slopes,fingerprint=False'
+    >>> spec("adarp-ucb", FIXED, "stated", "pair", "before", "4")
+    'adarp-ucb-table:gated=False,interval=4,lag=pair'
+    """
+    if part == FIXED:  # without gates, all that is left of them is the lag
+        return same_features(name, READINGS[INTERVAL].values[tau], READINGS["lag"].values[lag])
+    changes: dict[str, object] = {"no lag": {"lag": "none"}, "no fingerprint": {"fingerprint": False}}.get(part, {})
+    return under(name, gates, lag, residual, **changes)
 
 
 def _costs_most(results: pd.DataFrame, case: str, labels: Sequence[str], column: str) -> str:
@@ -106,7 +113,7 @@ def _same(results: pd.DataFrame, case: str, labels: Sequence[str], column: str) 
 
 def _sizes(results: pd.DataFrame, case: str, labels: Sequence[str], column: str) -> str:
     """Judge that the published figures come out."""
-    published = printed.ABLATION[labels[0].partition("|")[0]]
+    published = printed.ABLATION[re.split("-stated|-table", labels[0])[0]]
     return matches(results, case, labels, published.values(), column)
 
 
@@ -158,8 +165,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "AdaRP-UCB, stay 0.95: adaptive timing is the main gain (a fixed schedule costs more than dropping lag or fingerprint)",
             f"{first} without either, {last}",
             Judge("adarp-ucb", STAY[0], _costs_most, (FIXED, "no lag", "no fingerprint")),
-            "the preset RP-UCB, with a pair and no gates, has "
-            f"{preset['rp-ucb']}",
+            f"the preset RP-UCB, with a pair and no gates, has {preset['rp-ucb']}",
         ),
         (
             "adarp-figures",
@@ -194,16 +200,14 @@ def _claim(results: pd.DataFrame, name: str, text: str, published: str, given: J
     depends = (*WORLD, *OPEN_SETTINGS, *((INTERVAL,) if FIXED in given.variants else ()))
 
     def verdict(noise: str, horizon: str, *settings: str) -> str:
-        labels = [label_of(given.who, part, *settings) for part in given.variants]
+        compared = [spec(given.who, part, *settings) for part in given.variants]
         column = upto(READINGS["ablation horizon"].values[horizon])
-        return given.rule(results, place(given.stay, noise), labels, column)
+        return given.rule(results, place(given.stay, noise), compared, column)
 
     found, defaults = judge(depends, verdict), {each: READINGS[each].default for each in depends}
     case, column = place(given.stay, defaults["ablation noise"]), upto(HORIZONS[0])
-    shown = {part: label_of(given.who, part, *(defaults[each] for each in OPEN_SETTINGS)) for part in PARTS}
-    shown |= {
-        f"fixed {tau}": label_of(given.who, FIXED, "", defaults["lag"], "", tau) for tau in READINGS[INTERVAL].values
-    }
+    shown = {part: spec(given.who, part, *(defaults[each] for each in OPEN_SETTINGS)) for part in PARTS}
+    shown |= {f"fixed {tau}": spec(given.who, FIXED, "", defaults["lag"], "", tau) for tau in READINGS[INTERVAL].values}
     figures = ", ".join(f"{mean(results, case, label, column):.0f} {part}" for part, label in shown.items())
     measured = f"{figures} (the first reading of each); {found.words}"
     return Claim(f"ablation/{name}", text, published, measured, found.verdict, why, depends=found.depends)
@@ -219,9 +223,9 @@ def plot_parts(results: pd.DataFrame) -> Figure:
     figure, grid = panels(len(places) // 3, 3, (9.4, 10.2), sharey="row", sharex=True)
     for axes, (case, (gates, lag)) in zip(grid, places, strict=True):
         published = [printed.ABLATION[who].get(part) for who, part, _ in names]
-        labels = [label_of(who, part, gates, lag, READINGS["residual"].default, tau) for who, part, tau in names]
+        shown = [spec(who, part, gates, lag, READINGS["residual"].default, tau) for who, part, tau in names]
         texts = [f"{label(who)[:5]} {f'fixed {tau}' if tau else part}" for who, part, tau in names]
-        bars(axes, table, case, labels, texts, published if "0.95" in case else [None] * len(names))
+        bars(axes, table, case, shown, texts, published if "0.95" in case else [None] * len(names))
         axes.set_title(f"{case}\n{PROFILES[gates, lag]}", fontsize=8)
     for axes in grid[::3]:
         axes.set_ylabel("regret per group")

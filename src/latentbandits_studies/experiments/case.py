@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from latentbandits.parameters import Parameters, describe
 from latentbandits.protocols import Contestant, World
 from latentbandits.simulation.blocks import digest_code
 
+# How much is run: everything short; the paper's main table in full and the rest short; everything in full
+Size = Literal["quick", "paper", "full"]
+SIZES: tuple[Size, ...] = ("quick", "paper", "full")  # from the smallest
 OWN = " | own"  # ends the names of cases with policies of one's own
 MOST_SHOWN = 1_000  # numbers: larger arrays, such as recorded rewards, are described by a digest
 
@@ -22,7 +26,7 @@ class Case:
 
     Attributes
     ----------
-    name : what the case is called within its experiment
+    name : what the world is called within its experiment; cases of one name are one world, in which policies have runs of their own number
     world : the world
     policies : label -> policy
     horizon, draws, repeats, seed, first : sizes and randomness, as in `latentbandits.simulate`

@@ -93,17 +93,22 @@ class Order(NamedTuple):
 
 
 @once
-def _per_draw(results: "pd.DataFrame", column: str) -> dict[tuple[str, str], np.ndarray]:
-    """Return the means per draw of a column, of all cases and policies."""
-    means = results.groupby(["case", "policy", "draw"], sort=True)[column].mean()
-    return {
-        (str(case), str(policy)): part.to_numpy(dtype=float) for (case, policy), part in means.groupby(level=[0, 1])
-    }
+def _runs(results: "pd.DataFrame", column: str) -> "dict[tuple[str, str], pd.Series]":
+    """Return a column by draw and repeat, of all cases and policies."""
+    runs = results.set_index(["case", "policy", "draw", "repeat"])[column].astype(float)
+    parts = runs.groupby(level=[0, 1])
+    return {(str(case), str(policy)): part.droplevel([0, 1]).sort_index() for (case, policy), part in parts}
 
 
+@once
 def per_draw(results: "pd.DataFrame", case: str, policy: str, column: str = "regret") -> np.ndarray:
     """Return one number per draw of the world: the mean of a column over the repeats of a policy in a case."""
-    return _per_draw(results, column)[case, policy]
+    return _means(_runs(results, column)[case, policy])
+
+
+def _means(runs: "pd.Series") -> np.ndarray:
+    means: np.ndarray = runs.groupby(level="draw").mean().to_numpy()
+    return means
 
 
 def upto(horizon: int) -> str:
@@ -131,12 +136,15 @@ def order(
     column: str = "regret",
     other_case: str = "",
 ) -> Order:
-    """Compare two policies of a case (or of two cases with the same draws) on the same draws of the world.
+    """Compare two policies of a case (or of two cases with the same draws) on the runs that both have.
 
     `among` is the number of comparisons that one claim makes: they share the 5 % (Bonferroni).
     """
-    mine, theirs = per_draw(results, case, policy, column), per_draw(results, other_case or case, other, column)
-    return compared(mine, theirs, among)
+    mine, theirs = _runs(results, column)[case, policy], _runs(results, column)[other_case or case, other]
+    if not mine.index.equals(theirs.index):  # one of them has been played on fewer matrices, or less often
+        shared = mine.index.intersection(theirs.index)
+        mine, theirs = mine[shared], theirs[shared]
+    return compared(_means(mine), _means(theirs), among)
 
 
 def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:

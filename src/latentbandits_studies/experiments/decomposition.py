@@ -18,7 +18,7 @@ from latentbandits.protocols import Contestant
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     BELOW,
     FAILS,
@@ -32,7 +32,7 @@ from latentbandits_studies.experiments.claims import (
     per_draw,
 )
 from latentbandits_studies.experiments.once import once
-from latentbandits_studies.experiments.paper.worlds import TITLES, fitted, rows
+from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, TITLES, rows
 from latentbandits_studies.experiments.plots import panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 from latentbandits_studies.experiments.rehearsal import Run
@@ -44,8 +44,8 @@ SEED, DRAWS, QUICK_DRAWS, QUICK_HORIZON = 0, 32, 6, 5_000
 # What is computed for whom: a policy without probes has no fingerprint
 ALL, PLAIN = (LAG, FINGERPRINT, BOTH, HISTORY), (LAG, HISTORY)
 STATISTICS: Mapping[str, tuple[str, ...]] = {
-    "adarp-ucb": ALL,
-    "adasp-ucb": ALL,
+    ADARP: ALL,
+    ADASP: ALL,
     "sp-ucb": ALL,
     "lc-ucb": PLAIN,
     "sw-ucb": PLAIN,
@@ -56,10 +56,10 @@ STATISTICS: Mapping[str, tuple[str, ...]] = {
 NESTED = ((LAG, BOTH), (FINGERPRINT, BOTH), (BOTH, HISTORY), (LAG, HISTORY))
 # Where the error of decoding the state is computed too
 DECODED = (
-    ("adarp-ucb", FINGERPRINT),
-    ("adasp-ucb", LAG),
-    ("adasp-ucb", FINGERPRINT),
-    ("adasp-ucb", BOTH),
+    (ADARP, FINGERPRINT),
+    (ADASP, LAG),
+    (ADASP, FINGERPRINT),
+    (ADASP, BOTH),
     ("lc-ucb", LAG),
 )
 # Rounding of sums of 20,000 gaps
@@ -102,7 +102,7 @@ def contestants() -> dict[str, Contestant]:
     """Return all policies and the representation oracles on their runs."""
     contestants: dict[str, Contestant] = {}
     for name, statistics in STATISTICS.items():
-        base = policy(GREEDY) if name == GREEDY else fitted(name)
+        base = policy(name)
         contestants[name] = base
         for statistic in statistics:
             contestants[oracle(name, statistic)] = Representation(base, statistic)
@@ -111,8 +111,9 @@ def contestants() -> dict[str, Contestant]:
     return contestants
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return all contestants on three worlds of the main table."""
+    quick = size != "full"
     worlds = {row: rows()[row] for row in ROWS}
     return [
         Case(
@@ -159,7 +160,7 @@ def learner_regret(case: Case, label: str, draw: int) -> float:
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge that the parts add up, that the bound on App holds, and that App falls with what a statistic tells."""
     quick = "quick" in results and bool(results["quick"].iloc[0])
-    planned = cases(quick)
+    planned = cases("quick" if quick else "full")
     return [_identity(results, planned), _bound(results, planned), _nested(results)]
 
 

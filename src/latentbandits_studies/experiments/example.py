@@ -7,14 +7,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import GREEDY, LIMIT
-from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import label, legend_below, style
-from latentbandits.protocols import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import BELOW, FAILS, HOLDS, READING, Claim, all_of, order, per_draw, shown
-from latentbandits_studies.experiments.paper.worlds import fitted, stated
+from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, contestants
 from latentbandits_studies.experiments.plots import dots, look, of_draws, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -22,14 +20,19 @@ SUMMARY = "Example 1: two states that pay alike on one arm; every policy with th
 MEANS = ((0.4, 0.3), (0.4, 0.5), (0.6, 0.5), (0.6, 0.3))
 STAYS, NOISE, HORIZON = (0.95, 0.99), 0.01, 20_000
 # The preset, and the same policy with the features as the text writes them
-PROBING = ("adarp-ucb", "rp-ucb", "adasp-ucb", "sp-ucb")
+LAGS = {ADARP: "slopes", "rp-ucb": "pair", ADASP: "slopes", "sp-ucb": "curves"}
+PROBING = tuple(LAGS)
 LAGGED = ("lc-ucb", "lc-ts")
-LAGS = {"adarp-ucb": "slopes", "rp-ucb": "pair", "adasp-ucb": "slopes", "sp-ucb": "curves"}
 
 
 def alone(lag: str) -> str:
     """Return the name of LC-UCB with this lag and the exploration of the probing policies."""
-    return f"lc-ucb|{lag} alone"
+    return f"lc-ucb:lag={lag},exploration=0.5"
+
+
+def paired(name: str) -> str:
+    """Return the spec of a policy with the lag as the pair (a, r)."""
+    return f"{name}:lag=pair"
 
 
 def world(stay: float) -> HiddenMarkov:
@@ -37,23 +40,15 @@ def world(stay: float) -> HiddenMarkov:
     return HiddenMarkov(means=MEANS, stickiness=stay, noise=NOISE)
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per stay probability; the matrix is always the same, so every draw is one more run."""
-    planned = []
-    for stay in STAYS:
-        policies: dict[str, Contestant] = {}
-        for name in (*PROBING, *LAGGED):
-            policies[name] = fitted(name)
-            policies[f"{name}|pair"] = fitted(name, lag="pair")
-        # what LC-UCB is to each of them: the same lag and exploration, and no probes
-        policies |= {alone(lag): fitted("lc-ucb", lag=lag, exploration=0.5) for lag in dict.fromkeys(LAGS.values())}
-        for name in ("adarp-ucb", "adasp-ucb"):
-            policies[f"{name}-stated"] = stated(name, world(stay))
-        policies |= {name: policy(name) for name in ("ucb1", "best-single-arm", GREEDY, LIMIT)}
-        planned.append(
-            Case(f"stay {stay:g}", world(stay), policies, HORIZON // (4 if quick else 1), 16 if quick else 96)
-        )
-    return planned
+    quick = size != "full"
+    listed = [spec for name in (*PROBING, *LAGGED) for spec in (name, paired(name))]
+    # what LC-UCB is to each of them: the same lag and exploration, and no probes
+    listed += [alone(lag) for lag in dict.fromkeys(LAGS.values())]
+    listed += ["adarp-ucb-stated", "adasp-ucb-stated", "ucb1", "best-single-arm", GREEDY, LIMIT]
+    sizes = (HORIZON // 4, 16) if quick else (HORIZON, 96)
+    return [Case(f"stay {stay:g}", world(stay), contestants(listed), *sizes) for stay in STAYS]
 
 
 def rescued(results: pd.DataFrame) -> pd.DataFrame:
@@ -62,7 +57,7 @@ def rescued(results: pd.DataFrame) -> pd.DataFrame:
     for stay in STAYS:
         case = f"stay {stay:g}"
         for name in PROBING:
-            for probing, base in ((name, alone(LAGS[name])), (f"{name}|pair", alone("pair"))):
+            for probing, base in ((name, alone(LAGS[name])), (paired(name), alone("pair"))):
                 comparison = order(results, case, probing, base, 2 * len(PROBING) * len(STAYS))
                 lines.append(
                     {"case": case, "policy": probing, "base": base, **comparison._asdict(), "word": comparison.word}
@@ -138,10 +133,10 @@ def plot_rescue(results: pd.DataFrame) -> Figure:
     for axes, stay in zip(grid, STAYS, strict=True):
         case = f"stay {stay:g}"
         for place, name in enumerate(names):
-            looks = {"color": style(name).color, "label": None if place else "preset"}
+            looks = {"color": style(name).color, "label": None if place else "lag as in the main table"}
             dots(axes, of_draws(results, case, [name]), [place - 0.15], **looks)
             looks |= {"marker": "s", "markerfacecolor": "white", "label": None if place else "lag as the pair (a, r)"}
-            dots(axes, of_draws(results, case, [f"{name}|pair"]), [place + 0.15], **looks)
+            dots(axes, of_draws(results, case, [paired(name)]), [place + 0.15], **looks)
         for name in (LIMIT, GREEDY, "ucb1"):
             axes.axvline(per_draw(results, case, name).mean(), **look(name))
         axes.set_yticks(range(len(names)), [label(name) for name in names])

@@ -16,7 +16,7 @@ from latentbandits.policies.oracles import Scripted
 from latentbandits.protocols import Contestant, Oracle, Policy, Realisation
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     BELOW,
@@ -124,8 +124,9 @@ LEARNABLE = tuple(name for name in RUNGS if name != BELIEF)
 PROBING = tuple(name for name in LEARNABLE if name != NO_PROBES)
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return all rungs, each beside the representation oracle on its own runs."""
+    quick = size != "full"
     policies: dict[str, Contestant] = {}
     for name, rung in RUNGS.items():
         policies[name] = rung.learner

@@ -1,14 +1,14 @@
 """Many arms: a randomized probe stays one round, a sequential probe grows with the arms."""
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
-from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import legend_below
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     FAILS,
@@ -21,7 +21,7 @@ from latentbandits_studies.experiments.claims import (
     compared,
     per_draw,
 )
-from latentbandits_studies.experiments.paper.worlds import fitted
+from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, contestants
 from latentbandits_studies.experiments.plots import curve, look, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -32,43 +32,49 @@ HORIZON = 5_000
 LAG = "one-hot"
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per number of arms; randomized probing has as many groups as arms."""
+    quick = size != "full"
     planned = []
     for arms in ARMS:
         world = HiddenMarkov(states=10, arms=arms, stickiness=0.99, noise=0.01)
-        policies = {
-            "adarp-ucb": fitted("adarp-ucb", arms, groups=arms, lag=LAG),
-            "adasp-ucb": fitted("adasp-ucb", arms, lag=LAG, min_gap=2 * arms),
-            "rp-ucb": policy("rp-ucb", arms=arms, groups=arms, lag=LAG, interval=10),
-            "sp-ucb": policy("sp-ucb", arms=arms, lag=LAG, interval=max(40, 4 * arms)),
-            "sw-ucb": policy("sw-ucb", arms=arms, window=25 * arms),
-            LIMIT: policy(LIMIT, arms=arms),
-        }
         draws = (8 if arms <= 5 else 2) if quick else (64 if arms <= 10 else 24)
+        policies = contestants(specs(arms).values(), arms)
         planned.append(Case(f"{arms} arms", world, policies, HORIZON // 2 if quick else HORIZON, draws))
     return planned
 
 
+def specs(arms: int) -> dict[str, str]:
+    """Return what each policy is with so many arms."""
+    return {
+        ADARP: f"{ADARP}:lag={LAG}",
+        ADASP: f"{ADASP}:lag={LAG},min_gap={2 * arms}",
+        "rp-ucb": f"rp-ucb:lag={LAG}",
+        "sp-ucb": f"sp-ucb:lag={LAG},interval={max(40, 4 * arms)}",
+        "sw-ucb": "sw-ucb",
+        LIMIT: LIMIT,
+    }
+
+
+def at(results: pd.DataFrame, arms: int, name: str, column: str = "regret") -> np.ndarray:
+    """Return a column per draw, of a policy with so many arms."""
+    return per_draw(results, f"{arms} arms", specs(arms)[name], column)
+
+
 def growth(results: pd.DataFrame, name: str, column: str) -> Order:
     """Return how a column grows from the fewest to the most arms, over as many draws as both have."""
-    few, most = (per_draw(results, f"{arms} arms", name, column) for arms in (ARMS[0], ARMS[-1]))
+    few, most = (at(results, arms, name, column) for arms in (ARMS[0], ARMS[-1]))
     count = min(len(few), len(most))
     return compared(most[:count], few[:count])
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge how the two kinds of probing grow."""
-    regret = {name: growth(results, name, "regret") for name in ("adarp-ucb", "adasp-ucb")}
-    rounds = {name: growth(results, name, "probe_rounds") for name in ("adarp-ucb", "adasp-ucb")}
-    adasp, adarp = regret["adasp-ucb"], regret["adarp-ucb"]
-    lost = [
-        compared(
-            per_draw(results, f"{arms} arms", "adasp-ucb"), per_draw(results, f"{arms} arms", "adarp-ucb"), len(ARMS)
-        )
-        for arms in ARMS
-    ]
-    steady = rounds["adarp-ucb"]
+    regret = {name: growth(results, name, "regret") for name in (ADARP, ADASP)}
+    rounds = {name: growth(results, name, "probe_rounds") for name in (ADARP, ADASP)}
+    adasp, adarp = regret[ADASP], regret[ADARP]
+    lost = [compared(at(results, arms, ADASP), at(results, arms, ADARP), len(ARMS)) for arms in ARMS]
+    steady = rounds[ADARP]
     return [
         Claim(
             "many-arms/less-attractive",
@@ -83,8 +89,8 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "many-arms/probe-cost",
             "The rounds spent on sequential probes grow with the arms",
             "K rounds a probe",
-            f"probe rounds grow {rounds['adasp-ucb'].text} times sequential",
-            all_of([rounds["adasp-ucb"].word], ABOVE),
+            f"probe rounds grow {rounds[ADASP].text} times sequential",
+            all_of([rounds[ADASP].word], ABOVE),
             "age caps and gaps grow with a probe's rounds, which keeps this growth down",
         ),
         Claim(
@@ -101,9 +107,9 @@ def score(results: pd.DataFrame) -> list[Claim]:
 def plot_arms(results: pd.DataFrame) -> Figure:
     """Regret and probe rounds over the number of arms."""
     figure, (left, right) = panels(1, 2, (8.6, 3.4))
-    for name in dict.fromkeys(results["policy"]):
+    for name in specs(ARMS[0]):
         for axes, column in ((left, "regret"), (right, "probe_rounds")):
-            cells = [interval(per_draw(results, f"{arms} arms", name, column)) for arms in ARMS]
+            cells = [interval(at(results, arms, name, column)) for arms in ARMS]
             if cells[0][0] > 0:
                 curve(axes, ARMS, cells, **look(name))
     for axes, text in ((left, "regret per group"), (right, "rounds spent on probes")):

@@ -1,15 +1,16 @@
 """A matched learner, which is given the true statistic, against one that must make do with lag and fingerprint."""
 
+from functools import cache
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import ADAPTIVE, LIMIT
-from latentbandits.policies.registry import policy
-from latentbandits.protocols import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     READING,
@@ -17,6 +18,7 @@ from latentbandits_studies.experiments.claims import (
     Claim,
     Order,
     all_of,
+    compared,
     matches,
     order,
     per_draw,
@@ -28,7 +30,7 @@ from latentbandits_studies.experiments.claims import (
 from latentbandits_studies.experiments.paper import printed
 from latentbandits_studies.experiments.paper.choices import READINGS, judge
 from latentbandits_studies.experiments.paper.variants import Neighbours, OwnMemory
-from latentbandits_studies.experiments.paper.worlds import MATRICES, OPEN_SETTINGS, QUICK_MATRICES, readings
+from latentbandits_studies.experiments.paper.worlds import MATRICES, OPEN_SETTINGS, QUICK_MATRICES, contestants, under
 from latentbandits_studies.experiments.plots import bars, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -58,6 +60,7 @@ def _default(*names: str) -> list[str]:
     return [READINGS[name].default for name in names]
 
 
+@cache
 def worlds() -> dict[str, HiddenMarkov]:
     """Return the world of every check, under every reading of it."""
     given: dict[str, Any] = {"stickiness": 0.95, "noise": 0.05, "reveal": "state"}
@@ -77,42 +80,43 @@ def worlds() -> dict[str, HiddenMarkov]:
     return made
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return a case per world, with every reading of the policies' settings."""
-    draws, repeats = QUICK_MATRICES // 2 if quick else MATRICES, READINGS["repeats"].values["1"]
+    draws, repeats = MATRICES if size == "full" else QUICK_MATRICES // 2, READINGS["repeats"].values["1"]
     sizes: dict[str, Any] = {"draws": draws, "repeats": repeats, "bins": max(HORIZONS) // STRETCH}
-    return [Case(name, world, _policies(name, world), max(HORIZONS), **sizes) for name, world in worlds().items()]
+    return [
+        Case(name, world, contestants(labels(name), world.arms), max(HORIZONS), **sizes)
+        for name, world in worlds().items()
+    ]
 
 
-def _policies(case: str, world: HiddenMarkov) -> dict[str, Contestant]:
-    seen: dict[str, Any] = {"covariates": world.states if world.reveal == "state" else world.arms}
-    seen |= {"lag": "none", "fingerprint": False}
-    contestants: dict[str, Contestant] = {}
-    for name in ADAPTIVE if "stay" in case else ADAPTIVE[:1]:
-        subset: dict[str, Any] = {"groups": 2, "probe_set": PROBED} if world.arms > 2 else {}
-        for values, misspecified in readings(name, world, **subset).items():
-            contestants[label_of(name, *values)] = misspecified
-        for values, matched in readings(name, world, **subset, **seen).items():
-            contestants[matched_of(name, *values)] = matched
-    contestants["sw-ucb"] = policy("sw-ucb", arms=world.arms)
-    for setting, given in READINGS[DISCOUNT].values.items():
-        contestants[discounted(setting)] = policy("d-ucb", arms=world.arms, **given)
-    return contestants | ({LIMIT: policy(LIMIT, arms=world.arms)} if case in panels_shown() else {})
+def labels(case: str) -> list[str]:
+    """Return the specs of all policies in a case; sequential probing only under switching, the limit only where it is shown."""
+    learners = [
+        spec(name, case, *values)
+        for name in (ADAPTIVE if case in (FAST, CALM) else ADAPTIVE[:1])
+        for values in product(*(READINGS[each].values for each in OPEN_SETTINGS))
+        for spec in (misspecified, matched)
+    ]
+    baselines = ["sw-ucb", *READINGS[DISCOUNT].values.values()]
+    return [*dict.fromkeys(learners), *baselines, *([LIMIT] if case in panels_shown() else [])]
 
 
-def label_of(name: str, gates: str, lag: str, residual: str) -> str:
-    """Return the label of a misspecified learner."""
-    return f"{name}|{gates}, {residual}, {lag}"
+def misspecified(name: str, case: str, *settings: str) -> str:
+    """Return the spec of the learner that must make do with lag and fingerprint."""
+    return under(name, *settings, **_subset(case))
 
 
-def matched_of(name: str, gates: str, lag: str, residual: str) -> str:  # noqa: ARG001
-    """Return the label of the matched learner, which has no lag."""
-    return f"{name}|{gates}, {residual}, matched"
+def matched(name: str, case: str, *settings: str) -> str:
+    """Return the spec of the learner that is given the true statistic of a case: the state, or with memory the expected rewards."""
+    world = worlds()[case]
+    seen = world.states if world.reveal == "state" else world.arms
+    return under(name, *settings, lag="none", covariates=seen, fingerprint=False, **_subset(case))
 
 
-def discounted(setting: str) -> str:
-    """Return the label of D-UCB with a setting."""
-    return f"d-ucb|{setting}"
+def _subset(case: str) -> dict[str, object]:
+    """Return the settings of a probe of some of the arms, in one round."""
+    return {"groups": len(PROBED), "probe_set": ",".join(map(str, PROBED))} if case.startswith("subset") else {}
 
 
 def panels_shown() -> list[str]:
@@ -131,15 +135,16 @@ def _four(results: pd.DataFrame, check: str) -> list[Claim]:
     """Judge the order of matched, misspecified, SW-UCB and D-UCB in a check, and their figures."""
     figures, depends = printed.MISSPECIFICATION[check], (HORIZON, *OPEN_SETTINGS, DISCOUNT, *forms(check))
 
-    def four(*values: str) -> tuple[str, str, tuple[str, str, str, str]]:
+    def four(*values: str) -> tuple[str, str, tuple[str, ...]]:
         horizon, gates, lag, residual, setting, *kept = values
         settings, case = (gates, lag, residual), place(check, *kept)
-        names = matched_of("adarp-ucb", *settings), label_of("adarp-ucb", *settings), "sw-ucb", discounted(setting)
+        learners = (kind("adarp-ucb", case, *settings) for kind in (matched, misspecified))
+        names = (*learners, "sw-ucb", READINGS[DISCOUNT].values[setting])
         return case, upto(READINGS[HORIZON].values[horizon]), names
 
     def between(*values: str) -> str:
-        case, column, (matched, blind, *baselines) = four(*values)
-        pairs = ((matched, blind), *((blind, name) for name in baselines))
+        case, column, (best, blind, *baselines) = four(*values)
+        pairs = ((best, blind), *((blind, name) for name in baselines))
         return all_of(order(results, case, *pair, 3, column).word for pair in pairs)
 
     def sizes(*values: str) -> str:
@@ -171,13 +176,13 @@ def _four(results: pd.DataFrame, check: str) -> list[Claim]:
 
 def _faster(results: pd.DataFrame, measure: int, column: str, *settings: str) -> Order:
     """Return how much faster AdaSP-UCB fails under switching than AdaRP-UCB, by one of three measures."""
-    fast, calm, matched = (
-        {name: per_draw(results, case, label(name, *settings), column) for name in ADAPTIVE}
-        for case, label in ((FAST, label_of), (CALM, label_of), (FAST, matched_of))
+    fast, calm, given = (
+        {name: per_draw(results, case, spec(name, case, *settings), column) for name in ADAPTIVE}
+        for case, spec in ((FAST, misspecified), (CALM, misspecified), (FAST, matched))
     )
     if measure == 0:
         return quotient([fast["adasp-ucb"]], [fast["adarp-ucb"]])
-    base = calm if measure == 1 else matched
+    base = calm if measure == 1 else given
     return quotient([fast["adasp-ucb"], base["adarp-ucb"]], [base["adasp-ucb"], fast["adarp-ucb"]])
 
 
@@ -191,14 +196,14 @@ def _sequential(results: pd.DataFrame) -> list[Claim]:
         return all_of([comparison.word], ABOVE)
 
     def sizes(horizon: str, *settings: str) -> str:
-        pair = matched_of("adasp-ucb", *settings), label_of("adasp-ucb", *settings)
+        pair = matched("adasp-ucb", FAST, *settings), misspecified("adasp-ucb", FAST, *settings)
         return matches(results, FAST, pair, printed.SEQUENTIAL, upto(READINGS[HORIZON].values[horizon]))
 
     usual, column = _default(*OPEN_SETTINGS), upto(HORIZONS[0])
     texts = "; ".join(
         f"{name}: {_faster(results, place, column, *usual).text} times" for name, place in measures.items()
     )
-    here = [shown(results, FAST, label("adasp-ucb", *usual), column) for label in (matched_of, label_of)]
+    here = [shown(results, FAST, spec("adasp-ucb", FAST, *usual), column) for spec in (matched, misspecified)]
     by_order, by_size = judge(("faster", *depends), faster), judge(depends, sizes)
     rest = printed.MISSPECIFICATION[FAST]
     return [
@@ -221,30 +226,26 @@ def _sequential(results: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def _price(results: pd.DataFrame, distance: float, column: str, *settings: str) -> Order:
-    """Return the regret of the misspecified over that of the matched learner, where states are so far apart."""
-    names = label_of("adarp-ucb", *settings), matched_of("adarp-ucb", *settings)
-    return order(results, f"subset {distance:g}", *names, column=column)
-
-
 def _separation(results: pd.DataFrame) -> Claim:
     """Judge that misspecification costs more the nearer the states are."""
     depends = (HORIZON, *OPEN_SETTINGS)
 
+    def both(distance: float, column: str, *settings: str) -> list[np.ndarray]:
+        case = f"subset {distance:g}"
+        specs = (kind("adarp-ucb", case, *settings) for kind in (misspecified, matched))
+        return [per_draw(results, case, spec, column) for spec in specs]
+
     def dearer(horizon: str, *settings: str) -> str:
         column = upto(READINGS[HORIZON].values[horizon])
-        (near, matched_near), (far, matched_far) = (
-            [
-                per_draw(results, f"subset {distance:g}", label("adarp-ucb", *settings), column)
-                for label in (label_of, matched_of)
-            ]
-            for distance in (DISTANCES[0], DISTANCES[-1])
+        (near, given_near), (far, given_far) = (
+            both(distance, column, *settings) for distance in (DISTANCES[0], DISTANCES[-1])
         )
-        return all_of([quotient([near, matched_far], [matched_near, far]).word], ABOVE)
+        return all_of([quotient([near, given_far], [given_near, far]).word], ABOVE)
 
     found, usual = judge(depends, dearer), _default(*OPEN_SETTINGS)
     prices = ", ".join(
-        f"{_price(results, distance, upto(HORIZONS[0]), *usual).text} at distance {distance:g}" for distance in DISTANCES
+        f"{compared(*both(distance, upto(HORIZONS[0]), *usual)).text} at distance {distance:g}"
+        for distance in DISTANCES
     )
     return Claim(
         "misspecification/separation",
@@ -263,15 +264,15 @@ def plot_mismatch(results: pd.DataFrame) -> Figure:
     """Plot matched and misspecified learners under the first reading of everything."""
     table = with_horizons(results, HORIZONS)
     table = table.assign(regret=table[upto(HORIZONS[0])])
-    usual, setting = _default(*OPEN_SETTINGS), READINGS[DISCOUNT].default
-    names = [matched_of("adarp-ucb", *usual), label_of("adarp-ucb", *usual), "sw-ucb", discounted(setting)]
-    texts = ["AdaRP matched", "AdaRP", "SW-UCB", "D-UCB (fitted)"]
+    usual, setting = _default(*OPEN_SETTINGS), READINGS[DISCOUNT]
+    texts = ["AdaRP matched", "AdaRP", "SW-UCB", "D-UCB (fitted)", "AdaSP matched", "AdaSP"]
     figure, grid = panels(2, 4, (9.4, 5.8))
     for axes, case in zip(grid, panels_shown(), strict=True):
-        more = [matched_of("adasp-ucb", *usual), label_of("adasp-ucb", *usual)] if "stay" in case else []
-        last = list(printed.SEQUENTIAL) if case == FAST else [None] * len(more)
+        pairs = {name: [kind(name, case, *usual) for kind in (matched, misspecified)] for name in ADAPTIVE}
+        last = {FAST: printed.SEQUENTIAL, CALM: (None, None)}.get(case, ())
         published = [*printed.MISSPECIFICATION.get(case, (None,) * 4), *last]
-        bars(axes, table, case, names + more, [*texts, "AdaSP matched", "AdaSP"][: len(published)], published)
+        names = [*pairs["adarp-ucb"], "sw-ucb", setting.values[setting.default], *pairs["adasp-ucb"]][: len(published)]
+        bars(axes, table, case, names, texts[: len(published)], published)
     for axes in grid[::4]:
         axes.set_ylabel("regret per group")
     return figure
@@ -279,9 +280,9 @@ def plot_mismatch(results: pd.DataFrame) -> Figure:
 
 MISMATCH = Illustration(
     "misspecification",
-    f"Matched learners are given the true statistic; the others have gates and lag as the text states them. {HORIZONS[0]:,} rounds. D-UCB "
-    "is fitted to its published figures. Subset: two of four arms are probed, our own world. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % "
-    "intervals over matrices.",
+    "Matched learners are given the true statistic; the others have gates and lag as the text states them. "
+    f"{HORIZONS[0]:,} rounds. D-UCB is fitted to its published figures. Subset: two of four arms are probed, our own world. "
+    "Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
     plot_mismatch,
 )
 EXPERIMENT = Experiment("misspecification", SUMMARY, cases, score, place=60, figures=(MISMATCH,))

@@ -1,5 +1,7 @@
 """How often each policy plays the optimal arm, over time, in four environments."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -7,26 +9,26 @@ from matplotlib.figure import Figure
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.palette import legend_below
 from latentbandits.simulation.results import interval
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import ABOVE, READING, Claim, Order, all_of, mean, order, per_draw
-from latentbandits_studies.experiments.paper.worlds import COLUMNS, MATRICES, QUICK_MATRICES, TITLES, fitted, rows
+from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, COLUMNS, TITLES, rows
 from latentbandits_studies.experiments.plots import look, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
+from latentbandits_studies.experiments.table2 import settings as table2
 
 SUMMARY = "share of optimal arms over time: default, stay 0.5, noise 0.1, 50 states"
-ROWS = ("default", "p.5", "sd.1", "S50")
-BINS, SMOOTH = 100, 5  # bins of a curve, and how many of them a smoothed point averages
+ROWS, BINS = table2.CURVES, table2.STRETCHES
+SMOOTH = 5  # bins that a smoothed point averages
 
 
-def cases(quick: bool) -> list[Case]:
-    """Return four rows of the main table, with curves."""
-    draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, 2)
-    planned = []
-    for name in ROWS:
-        world, horizon = rows()[name]
-        policies = {column: fitted(column, world.arms) for column in (*COLUMNS, LIMIT)}
-        planned.append(Case(name, world, policies, horizon, draws, repeats, bins=BINS))
-    return planned
+def cases(size: Size) -> list[Case]:
+    """Return four rows of the main table: the same runs, which keep curves; nothing is simulated twice."""
+    planned = [case for case in (*table2.columns(size), *table2.beside(size)) if case.bins > 1]
+    shown = (*COLUMNS, LIMIT)
+    return [
+        replace(case, policies={name: case.policies[name] for name in shown if name in case.policies})
+        for case in planned
+    ]
 
 
 def curves(results: pd.DataFrame, case: str) -> dict[str, np.ndarray]:
@@ -44,12 +46,12 @@ def curves(results: pd.DataFrame, case: str) -> dict[str, np.ndarray]:
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge what the figure shows: our reading, since the paper shows the curves without a sentence on them."""
-    rivals = [name for name in COLUMNS if name != "adarp-ucb"]
-    words = [order(results, "default", "adarp-ucb", name, len(rivals), "optimal").word for name in rivals]
+    rivals = [name for name in COLUMNS if name != ADARP]
+    words = [order(results, "default", ADARP, name, len(rivals), "optimal").word for name in rivals]
     share = {name: mean(results, "default", name, "optimal") for name in COLUMNS}
     second = max(rivals, key=lambda name: share[name])
     # what is left at stay 0.5 of the lead over a coin, as a share of half of that lead
-    lead = {row: per_draw(results, row, "adasp-ucb", "optimal") - 0.5 for row in ("default", "p.5")}
+    lead = {row: per_draw(results, row, ADASP, "optimal") - 0.5 for row in ("default", "p.5")}
     left = lead["p.5"] - 0.5 * lead["default"]
     _, low, high = interval(left)
     return [
@@ -57,7 +59,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "optimal-arm-frequency/default",
             "In the default world AdaRP-UCB plays the optimal arm most often",
             "a figure",
-            f"{share['adarp-ucb']:.1%}; next {second} {share[second]:.1%}",
+            f"{share[ADARP]:.1%}; next {second} {share[second]:.1%}",
             all_of(words, ABOVE),
             "against each of the other twelve, on the same runs",
             READING,
@@ -66,7 +68,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "optimal-arm-frequency/switching",
             "Sequential fingerprints lose more than half of their lead over a coin under fast switching",
             "a figure",
-            f"AdaSP-UCB {share['adasp-ucb']:.1%} in the default world, {mean(results, 'p.5', 'adasp-ucb', 'optimal'):.1%} at stay 0.5",
+            f"AdaSP-UCB {share[ADASP]:.1%} in the default world, {mean(results, 'p.5', ADASP, 'optimal'):.1%} at stay 0.5",
             all_of([Order(1 + float(left.mean()), 1 + low, 1 + high).word]),
             "",
             READING,
@@ -97,4 +99,4 @@ FREQUENCY = Illustration(
     "Share of optimal arms over time, smoothed over five stretches of 200 rounds; bands are 95 % over matrices.",
     plot_frequency,
 )
-EXPERIMENT = Experiment("optimal-arm-frequency", SUMMARY, cases, score, place=30, figures=(FREQUENCY,))
+EXPERIMENT = Experiment("optimal-arm-frequency", SUMMARY, cases, score, place=30, figures=(FREQUENCY,), judged="paper")

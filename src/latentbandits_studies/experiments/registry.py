@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latentbandits.settings import InvalidValueError, nearest
 from latentbandits_studies import experiments as package
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import SIZES, Case, Size
 from latentbandits_studies.experiments.claims import Claim
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Experiment(NamedTuple):
     ----------
     id : its name, also of its files; its module has the same name, with underscores
     summary : one line about it
-    cases : given whether it is to be quick, the simulations
+    cases : given the size of a run, the simulations
     score : given the rows of all runs, the claims and their verdicts
     title : its heading on the page, if not the id
     table : given the rows, a readable table, written as `<id>.csv`
@@ -32,11 +32,12 @@ class Experiment(NamedTuple):
     figures : its figures, in their order
     introduction : HTML above the figures
     tables : given the rows, HTML below the figures
+    judged : the smallest size in which its claims are judged; smaller ones are quick
     """
 
     id: str
     summary: str
-    cases: Callable[[bool], list[Case]]
+    cases: Callable[[Size], list[Case]]
     score: Callable[["pd.DataFrame"], list[Claim]]
     title: str = ""
     table: Callable[["pd.DataFrame"], "pd.DataFrame"] | None = None
@@ -45,6 +46,18 @@ class Experiment(NamedTuple):
     figures: "Sequence[Illustration]" = ()
     introduction: str = ""
     tables: Callable[["pd.DataFrame"], str] | None = None
+    judged: Size = "full"
+
+    def is_quick(self, size: Size) -> bool:
+        """Return whether a run of this size is too small for verdicts.
+
+        Examples
+        --------
+        >>> from latentbandits_studies.experiments.registry import experiment
+        >>> [[experiment(name).is_quick(size) for size in ("quick", "paper", "full")] for name in ("table2", "ablation")]
+        [[True, False, False], [True, True, False]]
+        """
+        return SIZES.index(size) < SIZES.index(self.judged)
 
 
 class Illustration(NamedTuple):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from latentbandits.files import write_whole
 from latentbandits.presentation.progress import Stages
-from latentbandits.settings import check_int
-from latentbandits_studies.experiments.case import Case, resize
+from latentbandits.settings import InvalidValueError, check_int
+from latentbandits_studies.experiments.case import SIZES, Case, Size, resize
 from latentbandits_studies.experiments.claims import Claim, temper
 from latentbandits_studies.experiments.registry import Experiment, experiments
 from latentbandits_studies.experiments.store import Store
@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
 def reproduce(
     names: Sequence[str | Experiment],
     folder: str | Path,
-    quick: bool = False,
+    size: Size = "paper",
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     finished: Callable[[Outcome], None] | None = None,
@@ -43,8 +43,9 @@ def reproduce(
         Ids, as listed by ``latentbandits experiments``, or experiments themselves.
     folder : path or str
         Where results are kept; what is there already is used.
-    quick : bool
-        Fewer matrices and shorter sweeps: the same experiments with wider intervals.
+    size : {"quick", "paper", "full"}
+        How much is run. Quick: fewer matrices, shorter sweeps, nothing is judged. Paper: the columns of the paper's main table in full, and
+        what is made of them, are judged; all else is quick. Full: everything is judged.
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
@@ -61,32 +62,34 @@ def reproduce(
     >>> import tempfile
     >>> from latentbandits_studies.experiments.reproduce import reproduce
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     outcomes = reproduce(["timing"], folder, quick=True, sizes=(4, 0))
+    ...     outcomes = reproduce(["timing"], folder, "quick", sizes=(4, 0))
     >>> outcomes[0].computed > 0
     True
     """
     chosen = experiments(names)
     if workers is not None:
         check_int("reproduce", "workers", workers, least=1)
-    store, partial = Store(folder), quick or sizes is not None
-    if partial:
-        for experiment in chosen:
-            store.refuse_smaller(experiment.id, sizes)
-    planned = {experiment: resize(experiment.cases(quick), sizes) for experiment in chosen}
+    if size not in SIZES:
+        raise InvalidValueError("reproduce", "size", size, f"one of {', '.join(SIZES)}")
+    store = Store(folder)
+    for experiment in chosen:
+        store.refuse_smaller(experiment.id, size, sizes)
+    planned = {experiment: resize(experiment.cases(size), sizes) for experiment in chosen}
     stages = Stages(progress, *_waiting(store, [case for cases in planned.values() for case in cases]))
     outcomes = []
     for experiment, cases in planned.items():
         begin = time.perf_counter()
         computed = sum(len(store.compute(case, workers, stages.next(), executor)) for case in cases)
+        quick = experiment.is_quick(size)
         rows = store.rows(cases, quick)
         store.save(experiment.id, rows)
         if experiment.table is not None:
             table = experiment.table(rows).to_csv(index=False, float_format="%.6g")
             write_whole(store.folder / f"{experiment.id}.csv", table.encode())
         seconds = time.perf_counter() - begin
-        store.note(experiment.id, cases, quick, seconds if computed else 0.0, sizes)
+        store.note(experiment.id, cases, size, seconds if computed else 0.0, sizes)
         cells = sum(len(case.policies) for case in cases)
-        claims = temper(experiment.score(rows), partial)
+        claims = temper(experiment.score(rows), quick or sizes is not None)
         outcomes.append(Outcome(experiment, claims, seconds, computed, cells - computed))
         if finished is not None:
             finished(outcomes[-1])

@@ -6,11 +6,10 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 from latentbandits.presentation.palette import BLACK, BLUE, GREEN, ORANGE, RED
-from latentbandits.protocols import Contestant
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     Claim,
@@ -21,7 +20,7 @@ from latentbandits_studies.experiments.claims import (
     per_draw,
     worst,
 )
-from latentbandits_studies.experiments.paper.worlds import stated
+from latentbandits_studies.experiments.paper.worlds import contestants
 from latentbandits_studies.experiments.plots import curve, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -36,39 +35,31 @@ CORRECT = "one constant feature"
 TEXT = "fingerprint and lag"
 # The whole policy in a world whose state changes, and in one where it never does
 DRIFT = {"state changes": 0.99, "state stays": 1.0}
-FLOORED, BARE = "adarp-ucb-stated", "adarp-ucb-stated|no floor"
+FLOORED, BARE = "adarp-ucb-stated", f"adarp-ucb-stated:residual_floor={NOISES[0] / 100:g}"
 SAID = 0.05  # outside of a 95 % interval
 SHARE = 0.25  # near enough to "approximately"
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per noise and horizon: one state, the residual gate alone, and every threshold."""
-    planned = []
+    quick = size != "full"
+    planned, gates = [], [gate(features, threshold) for threshold in THRESHOLDS for features in (CORRECT, TEXT)]
     for noise in NOISES:
         for horizon in HORIZONS:
             world = HiddenMarkov(states=1, arms=2, noise=noise, reveal="state")
             planned.append(
-                Case(f"noise {noise:g}, {horizon:,} rounds", world, _policies(world), horizon, 16 if quick else 64)
+                Case(f"noise {noise:g}, {horizon:,} rounds", world, contestants(gates), horizon, 16 if quick else 64)
             )
     for name, stay in DRIFT.items():
         world = HiddenMarkov(states=10, arms=2, noise=NOISES[0], stickiness=stay)
-        policies = {
-            FLOORED: stated("adarp-ucb", world),
-            BARE: stated("adarp-ucb", world)._replace(residual_floor=world.noise / 100),
-        }
-        planned.append(Case(name, world, policies, HORIZONS[-1], 16 if quick else 64))
+        planned.append(Case(name, world, contestants([FLOORED, BARE]), HORIZONS[-1], 16 if quick else 64))
     return planned
 
 
-def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
-    contestants = {}
-    for threshold in THRESHOLDS:
-        # a gate that is looked at in every round, and no other
-        alone = {"residual_threshold": threshold, "margin": 0.0, "staleness": LARGEST, "min_gap": 1}
-        right = {"lag": "none", "fingerprint": False, "covariates": 1, "probe_set": [0]}
-        contestants[f"{CORRECT}|{threshold:g}"] = stated("adasp-ucb", world, **alone, **right)
-        contestants[f"{TEXT}|{threshold:g}"] = stated("adasp-ucb", world, **alone)
-    return contestants
+def gate(features: str, threshold: float) -> str:
+    """Return the spec of a residual gate that is looked at in every round, with no other gate."""
+    alone = f"adasp-ucb-stated:residual_threshold={threshold:g},margin=0,staleness={LARGEST},min_gap=1"
+    return alone if features == TEXT else f"{alone},lag=none,fingerprint=False,covariates=1,probe_set=0"
 
 
 def tails(results: pd.DataFrame) -> pd.DataFrame:
@@ -83,7 +74,7 @@ def tails(results: pd.DataFrame) -> pd.DataFrame:
     for case in horizons:
         for features in (CORRECT, TEXT):
             for threshold in THRESHOLDS:
-                share, low, high = interval(per_draw(opened, case, f"{features}|{threshold:g}", "opened"))
+                share, low, high = interval(per_draw(opened, case, gate(features, threshold), "opened"))
                 spread = threshold / norm.isf(share / 2) if 0 < share < 1 else np.nan
                 line = {"case": case, "features": features, "threshold": threshold}
                 line |= {"share": share, "low": low, "high": high}

@@ -7,10 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import ADAPTIVE, LIMIT
-from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, RED, label, legend_below
 from latentbandits_studies import theory
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     BELOW,
@@ -27,7 +26,7 @@ from latentbandits_studies.experiments.claims import (
     order,
 )
 from latentbandits_studies.experiments.paper.printed import PREFERRED
-from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, rows, stated
+from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, contestants, rows
 from latentbandits_studies.experiments.plots import curve, limit, of_draws, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -59,33 +58,30 @@ Variant = tuple[str, float]  # a setting and its value
 PAIRS = tuple((row, name) for row in ROWS for name in POLICIES)
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per environment, with every setting of both policies."""
+    quick = size != "full"
     planned = []
     for row in ROWS:
         world, horizon = rows()[row]
-        policies = {LIMIT: policy(LIMIT)}
-        for name in POLICIES:
-            for setting, values in SWEEPS.items():
-                for value in values:
-                    policies[_label(name, setting, value)] = stated(name, world, **{setting: value})
+        variants = [
+            spec(name, setting, value) for name in POLICIES for setting, values in SWEEPS.items() for value in values
+        ]
         draws = QUICK_MATRICES // 2 if quick else MATRICES
-        planned.append(Case(row, world, policies, horizon // 4 if quick else horizon, draws))
+        planned.append(Case(row, world, contestants([LIMIT, *variants]), horizon // 4 if quick else horizon, draws))
     return planned
 
 
-def _label(name: str, setting: str, value: float) -> str:
-    return f"{name}|{setting}|{value:g}"
+def spec(name: str, setting: str, value: float) -> str:
+    """Return the spec of a policy as the text states it, with another value of one threshold."""
+    return f"{name}-stated:{setting}={value:g}"
 
 
 def _rivals(results: pd.DataFrame, setting: str, value: float, grid: tuple[float, ...]) -> list[list[Order]]:
     """Return for each pair how a value of a setting compares with every other value of a grid."""
     others = [other for other in grid if other != value]
     return [
-        [
-            order(results, row, _label(name, setting, value), _label(name, setting, other), len(others))
-            for other in others
-        ]
+        [order(results, row, spec(name, setting, value), spec(name, setting, other), len(others)) for other in others]
         for row, name in PAIRS
     ]
 
@@ -134,7 +130,7 @@ def _preferred(results: pd.DataFrame, name: str, text: str, setting: str) -> Cla
     if verdict == HOLDS and at_least(whole, wanted) != HOLDS:
         verdict = OPEN
     best_values = {
-        min(SWEEPS[setting], key=lambda v: mean(results, row, _label(policy_name, setting, v)))
+        min(SWEEPS[setting], key=lambda v: mean(results, row, spec(policy_name, setting, v)))
         for row, policy_name in PAIRS
     }
     listed = ", ".join(f"{v:g}" for v in sorted(best_values))
@@ -195,7 +191,7 @@ def _words(
     results: pd.DataFrame, steps: Iterable[tuple[Variant, Variant]], among: int, column: str = "regret"
 ) -> list[str]:
     """Compare two variants, each a setting and its value, in all pairs of environment and policy."""
-    pairs = [(row, _label(name, *variant), _label(name, *other)) for variant, other in steps for row, name in PAIRS]
+    pairs = [(row, spec(name, *variant), spec(name, *other)) for variant, other in steps for row, name in PAIRS]
     return [order(results, *given, among, column).word for given in pairs]
 
 
@@ -239,7 +235,7 @@ def _stale(results: pd.DataFrame) -> Claim:
     tries = (("staleness", 5), ("staleness", 3), ("min_gap", 1))
     orders = {
         (row, name, *attempt): order(
-            results, row, _label(name, *attempt), _label(name, attempt[0], BASE[attempt[0]]), len(PAIRS) * len(tries)
+            results, row, spec(name, *attempt), spec(name, attempt[0], BASE[attempt[0]]), len(PAIRS) * len(tries)
         ).word
         for row, name in PAIRS
         for attempt in tries
@@ -266,7 +262,7 @@ def plot_thresholds(results: pd.DataFrame) -> Figure:
     for axes, (name, setting) in zip(grid, product(POLICIES, SWEEPS), strict=True):
         values = SWEEPS[setting]
         for row in ROWS:
-            cells = of_draws(results, row, [_label(name, setting, value) for value in values])
+            cells = of_draws(results, row, [spec(name, setting, value) for value in values])
             curve(axes, values, cells, color=colors[row], label=TITLES[row])
             limit(axes, results, row, color=colors[row], linewidth=1, label=None)
         axes.axvline(BASE[setting], color="#bbbbbb", linewidth=3, zorder=0)

@@ -22,7 +22,7 @@ from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import cores, simulate
 from latentbandits.simulation.loop import COUNTS
 from latentbandits.simulation.results import Results
-from latentbandits_studies.experiments.case import OWN, Case
+from latentbandits_studies.experiments.case import OWN, SIZES, Case, Size
 
 Progress = Callable[[int, int], None]
 
@@ -38,7 +38,7 @@ class Column(NamedTuple):
 _COUNTED = {"probes": "probes begun", "probe_rounds": "rounds spent on probes"}
 COLUMNS = (
     Column("case", "object", "the world, by its name within the experiment"),
-    Column("policy", "object", "the policy; variants are written `adasp-ucb|pair|no lag` or `rp-ucb|same features`"),
+    Column("policy", "object", "the policy: a registered name, or a spec such as `adasp-ucb-table:gated=False,interval=40`"),
     Column("draw", "int64", "which reward matrix; the same draw and repeat are the same world for every policy"),
     Column("repeat", "int64", "which run on it"),
     Column("regret", "float64", "cumulative regret per group against the oracle that sees the state"),
@@ -56,7 +56,7 @@ COLUMNS = (
 class Description(TypedDict):
     """How an experiment's rows were made; `sizes` are other draws than its own (how many, and the first), if there are any."""
 
-    quick: bool
+    size: Size
     finished: str
     seconds: float
     rounds: int
@@ -171,18 +171,21 @@ class Store:
         table = pd.concat(parts, ignore_index=True)
         return table[[column.name for column in COLUMNS if column.name in table]]
 
-    def refuse_smaller(self, experiment: str, sizes: Sequence[int | None] | None = None) -> None:
-        """Refuse if a quick run of an experiment, or one with other draws, would replace results of a full one."""
+    def refuse_smaller(self, experiment: str, size: Size, sizes: Sequence[int | None] | None = None) -> None:
+        """Refuse if a smaller run of an experiment, or one with other draws, would replace results that are judged."""
         file, about = self.folder / f"{experiment}.parquet", self.descriptions().get(experiment)
         try:
-            full = not pd.read_parquet(file, columns=["quick"])["quick"].all()
+            quick = pd.read_parquet(file, columns=["quick"])["quick"].all()
         except Exception:  # not there, or damaged
             return
-        if full and (about is None or about["sizes"] is None):
-            field, value, rule = (
-                ("quick", True, "False") if sizes is None else ("draws and first", list(sizes), "left out")
-            )
-            raise InvalidValueError("reproduce", field, value, f"{rule}, or in another folder: {file} is of a full run")
+        if quick or (about is not None and about["sizes"] is not None):
+            return
+        there = "full" if about is None else about["size"]
+        rule = f"or in another folder: {file} is of a {there} run"
+        if sizes is not None:
+            raise InvalidValueError("reproduce", "draws and first", list(sizes), f"left out, {rule}")
+        if SIZES.index(size) < SIZES.index(there):
+            raise InvalidValueError("reproduce", "size", size, f"{there}, {rule}")
 
     def save(self, experiment: str, rows: pd.DataFrame) -> None:
         """Write an experiment's rows as Parquet."""
@@ -211,17 +214,17 @@ class Store:
         self,
         experiment: str,
         cases: Sequence[Case],
-        quick: bool,
+        size: Size,
         seconds: float = 0.0,
         sizes: Sequence[int | None] | None = None,
     ) -> None:
         """Describe how an experiment was made; the seconds are added to those of earlier calls that computed parts of the same."""
         code = digest_cases(cases)
         before = self.descriptions().get(experiment)
-        if before is not None and (before["code"], before["quick"]) == (code, quick):
+        if before is not None and (before["code"], before["size"]) == (code, size):
             seconds += before["seconds"]
         description: Description = {
-            "quick": quick,
+            "size": size,
             "finished": time.strftime("%Y-%m-%d %H:%M", time.gmtime()) + " UTC",
             "seconds": round(seconds, 2),
             "rounds": sum(case.rounds for case in cases),
@@ -265,7 +268,7 @@ def _describe(path: Path) -> Description | None:
     try:
         about = cast(Description, json.loads(path.read_bytes()))
         valid = about.keys() == Description.__annotations__.keys() and math.isfinite(about["seconds"])
-        valid = valid and isinstance(about["rounds"], int) and isinstance(about["code"], str)
+        valid = valid and isinstance(about["rounds"], int) and isinstance(about["code"], str) and about["size"] in SIZES
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return None
     return about if valid else None

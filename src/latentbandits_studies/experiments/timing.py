@@ -7,38 +7,43 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
-from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import label, legend_below
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, Claim, all_of, mean, order, worst
-from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, rows, same_features
+from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, contestants, rows, same_features
 from latentbandits_studies.experiments.plots import curve, limit, look, of_draws, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "fixed schedules with 5 to 160 rounds between probes, over 500 and 20,000 rounds, in calm and volatile worlds"
 INTERVALS = (5, 10, 20, 40, 80, 160)
-POLICIES = {"rp-ucb": "adarp-ucb", "sp-ucb": "adasp-ucb"}
+POLICIES = {"rp-ucb": "adarp-ucb", "sp-ucb": "adasp-ucb"}  # a fixed schedule has the features of the adaptive policy
 EARLY, LATE, VOLATILE = "default, 500 rounds", "default, 20,000 rounds", "stay 0.9, 20,000 rounds"
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return the default world over a short and a long horizon, and a volatile world over the long one."""
+    quick = size != "full"
     draws = QUICK_MATRICES if quick else MATRICES // 2
     planned = []
     for name, row, horizon in ((EARLY, "default", 500), (LATE, "default", 20_000), (VOLATILE, "p.9", 20_000)):
-        policies = {f"{short}|{tau}": same_features(full, tau) for short, full in POLICIES.items() for tau in INTERVALS}
-        planned.append(Case(name, rows()[row][0], policies | {LIMIT: policy(LIMIT)}, horizon, draws))
+        schedules = [schedule(short, tau) for short in POLICIES for tau in INTERVALS]
+        planned.append(Case(name, rows()[row][0], contestants([*schedules, LIMIT]), horizon, draws))
     return planned
+
+
+def schedule(name: str, tau: int) -> str:
+    """Return the spec of a fixed schedule."""
+    return same_features(POLICIES[name], tau)
 
 
 def best_intervals(results: pd.DataFrame, case: str, name: str) -> list[int]:
     """Return the intervals that are tied with the one that has the lowest mean regret."""
-    lowest = min(INTERVALS, key=lambda tau: mean(results, case, f"{name}|{tau}"))
+    lowest = min(INTERVALS, key=lambda tau: mean(results, case, schedule(name, tau)))
     among = math.comb(len(INTERVALS), 2)  # any of them could have been the lowest
     return [
         tau
         for tau in INTERVALS
-        if tau == lowest or order(results, case, f"{name}|{tau}", f"{name}|{lowest}", among).word == "tied"
+        if tau == lowest or order(results, case, schedule(name, tau), schedule(name, lowest), among).word == "tied"
     ]
 
 
@@ -57,7 +62,7 @@ def _span(values: list[int]) -> str:
 
 
 def _regrets(results: pd.DataFrame, name: str) -> str:
-    means = [f"{mean(results, LATE, f'{name}|{tau}'):,.0f} at {tau}" for tau in INTERVALS]
+    means = [f"{mean(results, LATE, schedule(name, tau)):,.0f} at {tau}" for tau in INTERVALS]
     return f"{name}: {', '.join(means)}"
 
 
@@ -66,7 +71,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
     early, spans = _shorter(results, EARLY, LATE)
     volatile, both = _shorter(results, VOLATILE, LATE)
     wasted = [
-        order(results, LATE, f"{name}|{few}", f"{name}|{many}", 2 * len(POLICIES)).word
+        order(results, LATE, schedule(name, few), schedule(name, many), 2 * len(POLICIES)).word
         for name in POLICIES
         for many, few in list(pairwise(INTERVALS))[:2]
     ]
@@ -102,7 +107,7 @@ def plot_intervals(results: pd.DataFrame) -> Figure:
     figure, grid = panels(1, 3, (9.4, 3.2))
     for axes, case in zip(grid, (EARLY, LATE, VOLATILE), strict=True):
         for name, other in POLICIES.items():
-            cells = of_draws(results, case, [f"{name}|{tau}" for tau in INTERVALS])
+            cells = of_draws(results, case, [schedule(name, tau) for tau in INTERVALS])
             curve(axes, INTERVALS, cells, **look(name, label=f"{label(name)}, {label(other)}'s features"))
         limit(axes, results, case)
         ticks(axes, INTERVALS, "interval between probes (rounds)")

@@ -4,17 +4,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from latentbandits.policies.groups import TWO_GROUP
 from latentbandits.presentation.palette import label, legend_below
 from latentbandits.simulation.results import interval
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, READING, TIED, Claim
-from latentbandits_studies.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, rows
+from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, COLUMNS, SWEEPS, TITLES, TWO_GROUP, rows
 from latentbandits_studies.experiments.plots import curve, heat_map, look, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 from latentbandits_studies.experiments.table2 import settings as table2
 
 SUMMARY = "share of paired runs in which one policy beats another, over the four sweeps"
-cases = table2.paper  # the same runs; nothing is simulated twice
+cases = table2.columns  # the same runs; nothing is simulated twice
 
 
 def duels(results: pd.DataFrame, case: str) -> tuple[np.ndarray, pd.Index]:
@@ -76,8 +75,8 @@ def _judged(words: dict[str, str], wanted: int) -> tuple[str, str]:
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge who wins most duels: our reading, since the paper shows the rates without a sentence on their ranking."""
     single = tuple(name for name in COLUMNS if name not in TWO_GROUP)
-    own = ("adasp-ucb", "lc-ucb", "lc-ts", "sp-ucb")
-    adarp = leads(results, ("adarp-ucb",), tuple(name for name in COLUMNS if name != "adarp-ucb"))
+    own = (ADASP, "lc-ucb", "lc-ts", "sp-ucb")
+    adarp = leads(results, (ADARP,), tuple(name for name in COLUMNS if name != ADARP))
     ours = leads(results, own, tuple(name for name in single if name not in own))
     claims = []
     for name, text, words, wanted in (
@@ -144,4 +143,4 @@ FIGURES = (
     ),
 )
 
-EXPERIMENT = Experiment("winning-rates", SUMMARY, cases, score, place=20, figures=FIGURES)
+EXPERIMENT = Experiment("winning-rates", SUMMARY, cases, score, place=20, figures=FIGURES, judged="paper")

@@ -52,7 +52,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
             claims = temper(
                 experiment(name).score(rows), quick[name] or (about is not None and about["sizes"] is not None)
             )
-            sections.append(section(experiment(name), rows, folder, claims) + _warn_stale(about, name, quick[name]))
+            sections.append(section(experiment(name), rows, folder, claims) + _warn_stale(about, name))
             judged[name] = claims
         except (LookupError, ValueError):  # a case, policy or column that this version does not have
             quick.pop(name, None)
@@ -75,11 +75,11 @@ def _other(name: str) -> str:
     return tag("p", words, command, " computes what has changed.", classes="quick")
 
 
-def _warn_stale(about: Description | None, name: str, quick: bool) -> str:
+def _warn_stale(about: Description | None, name: str) -> str:
     """Return a warning if the rows of an experiment were not computed by this code."""
     if about is None:
         return ""
-    cases = resize(experiment(name).cases(quick), about["sizes"])
+    cases = resize(experiment(name).cases(about["size"]), about["sizes"])
     return "" if about["code"] == digest_cases(cases) else _other(name)
 
 
@@ -154,7 +154,7 @@ def _warning(hasty: list[str]) -> str:
     words = (
         "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
     )
-    full = tag("code", "latentbandits reproduce" + ("" if every else f" {' '.join(hasty)}"))
+    full = tag("code", " ".join(["latentbandits reproduce", *([] if every else hasty), "--full"]))
     minutes = ", in tens of minutes" if every else ""
     return tag("p", f"Quick run of {which}: {words}In full{minutes}: ", full, ".", classes="quick")
 

@@ -44,7 +44,7 @@ READINGS: Mapping[str, Reading] = {
     ),
     "gates": Reading(
         "gates of AdaRP-UCB and AdaSP-UCB outside of the main table",
-        {"stated": True, "table's": False},
+        {"stated": "-stated", "table's": "-table"},
         "stated: z 2, margin 0.05, age cap 7, minimum gap 2, residual floor equal to the noise. The main table shows that its own were "
         "others: age cap 50, minimum gap 4, floor 0.05 (AdaRP) and 0.1 (AdaSP) fit it",
     ),
@@ -90,12 +90,12 @@ READINGS: Mapping[str, Reading] = {
         {
             "LC-UCB, LC-TS, SP-UCB: one-hot of the last arm times 1, r and r squared; AdaRP, AdaSP: times 1 and r; RP: the pair": None
         },
-        FIT,
+        f"{FIT}. Policies whose names end in -stated have the text's: (a, r) for two arms, one-hot of a and r for more",
     ),
     "LinUCB": Reading(
         "ridge penalty and exploration",
         {"0.1; 1.0 for LC-UCB, 0.6 as LC-TS's scale, 0.5 for the probing family": None},
-        FIT,
+        f"{FIT}, so that the stated policies have the same; for LC-UCB both are also swept (table2/stated-lag)",
     ),
     "intervals": Reading("intervals of the fixed schedules in the main table", {"RP-UCB 10, SP-UCB 40": None}, FIT),
     "baselines": Reading(
@@ -154,7 +154,9 @@ READINGS: Mapping[str, Reading] = {
     ),
     "many arms": Reading(
         "many arms",
-        {"5,000 rounds, one-hot lag, gates and intervals in proportion to the rounds of a probe, a group per arm": None},
+        {
+            "5,000 rounds, one-hot lag, gates and intervals in proportion to the rounds of a probe, a group per arm": None
+        },
         "the paper gives no figures; the gaps contribute to the growth of sequential probing",
     ),
     "robustness horizon": Reading(
@@ -165,11 +167,11 @@ READINGS: Mapping[str, Reading] = {
     "robustness D-UCB": Reading(
         "discount and exploration of D-UCB in the misspecification checks",
         {
-            f"{discount:g} and {exploration:g}": {"discount": discount, "exploration": exploration}
+            f"{discount:g} and {exploration:g}": f"d-ucb:discount={discount:g},exploration={exploration:g}"
             for discount, exploration in ((0.98, 4.0), (0.99, 0.5), (0.99, 4.0), (0.95, 0.5), (0.95, 4.0))
         },
-        "the first is nearest to its published figures; with the one that fits the main table, 0.99 and 0.5, its regret would be 40 % lower "
-        "than published",
+        "the first is nearest to its published figures; with the one that fits the main table, 0.99 and 0.5, its regret would be 40 % "
+        "lower than published",
     ),
     "memory": Reading(
         "how the reward depends on the previous state",

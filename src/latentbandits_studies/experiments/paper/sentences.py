@@ -70,6 +70,11 @@ SENTENCES: tuple[Sentence, ...] = (
         "States that pay alike on the last arm but have different best arms leave an error that no rule on the lag avoids",
         ("example/ambiguous", "decomposition/nested"),
     ),
+    Sentence(
+        "2; 4.2",
+        "LC-UCB's context is the last arm, as a number or one-hot, and the last reward",
+        ("table2/stated-lag",),
+    ),
     Sentence("4", "Ambiguity grows with the number of states, so that LC-UCB may degrade", ("table2/states",)),
     Sentence(
         "4; Example 1",

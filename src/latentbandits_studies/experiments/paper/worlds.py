@@ -1,26 +1,43 @@
 """The paper's environments, policies and published table, as data."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from itertools import product
 from pathlib import Path
-from typing import Any
 
-from latentbandits.policies.groups import ADAPTIVE, FORGETFUL, LIBRARY, PEERS, SINGLE_GROUP, TWO_GROUP
-from latentbandits.policies.registry import REGISTRY, policy
+from latentbandits.policies import groups
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, TABLE
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.protocols import Contestant
+from latentbandits.specs import policy
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.claims import PUBLISHED_MATRICES
 from latentbandits_studies.experiments.paper.choices import READINGS
 
+
+def in_table(name: str) -> str:
+    """Return the policy that stands for a column of the main table: the package's own, unless another fits the column better.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.paper.worlds import in_table
+    >>> in_table("adarp-ucb"), in_table("rp-ucb")
+    ('adarp-ucb-table', 'rp-ucb')
+    """
+    return f"{name}-table" if f"{name}-table" in TABLE else name
+
+
 # Columns of the main table, in the paper's order and grouping
+ADARP, ADASP = ADAPTIVE = tuple(map(in_table, groups.ADAPTIVE))
+TWO_GROUP, SINGLE_GROUP = (tuple(map(in_table, names)) for names in (groups.TWO_GROUP, groups.SINGLE_GROUP))
 BEST_ARM = "best-single-arm"
 COLUMNS = (*TWO_GROUP, *SINGLE_GROUP, BEST_ARM)
 # Policies that the paper does not have, added to its own: shown beside its columns, never scored with them
-LIBRARY_TWO = "state-library|two groups"
+LIBRARY_TWO = "state-library:groups=2"
 ADDED = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
 MATRICES, REPEATS = PUBLISHED_MATRICES, 5
+FEWER_MATRICES = 24  # the first of them, for what stands beside the paper's columns in a run of the paper's size
 ADDED_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
 QUICK_MATRICES = 12
 # The table's numbers are twice the regret per group: its *Optimal single arm* tends to T/3, where uniform means give T/6.
@@ -30,7 +47,7 @@ SCALE = 2.0
 @cache
 def published() -> dict[str, dict[str, float]]:
     """Return the main table as published: row -> column -> cumulative regret."""
-    names = {row.label: name for name, row in REGISTRY.items()}
+    names = {row.label: in_table(name) for name, row in REGISTRY.items()}
     lines = Path(__file__).with_name("table2.csv").read_text().splitlines()[1:]
     return {
         cells["row"]: {names[label]: float(cells[label]) for label in cells if label in names}
@@ -78,48 +95,37 @@ TITLES: Mapping[str, str] = {
 }
 
 
-def fitted(name: str, arms: int = 2, **settings: object) -> Any:
-    """Return a policy with the settings that fit the main table: the preset, but for a residual floor that does not follow the noise.
+def contestants(specs: Iterable[str], arms: int = 2) -> dict[str, Contestant]:
+    """Return policies by their specs: every label of the reproduction is a name that `latentbandits policies` lists, or a spec of one.
 
     Examples
     --------
-    >>> from latentbandits_studies.experiments.paper.worlds import fitted
-    >>> fitted("adasp-ucb").learn_noise, fitted("adasp-ucb").residual_floor
-    (False, 0.1)
+    >>> from latentbandits_studies.experiments.paper.worlds import contestants
+    >>> [policy.interval for policy in contestants(["adarp-ucb-table:gated=False,interval=20", "rp-ucb"]).values()]
+    [20, 10]
     """
-    if name in ADAPTIVE:
-        settings = {"learn_noise": False, **settings}
-    return policy(name, arms, **settings)
+    return {spec: policy(spec, arms=arms) for spec in specs}
 
 
-def same_features(name: str, interval: int, arms: int = 2, **settings: object) -> Any:
-    """Return an adaptive policy on a fixed schedule instead of its gates: the same features, index and groups."""
-    return fitted(name, arms, gated=False, interval=interval, **settings)
-
-
-def stated(name: str, world: HiddenMarkov, **settings: object) -> Any:
-    """Return an adaptive policy exactly as the text states it; the residual floor is the world's noise."""
-    return policy(f"{name}-stated", arms=world.arms, residual_floor=world.noise, **settings)
+def same_features(name: str, interval: int, lag: str = "") -> str:
+    """Return the spec of an adaptive policy on a fixed schedule instead of its gates: the same features, index and groups."""
+    return f"{in_table(name)}:gated=False,interval={interval}" + (f",lag={lag}" if lag else "")
 
 
 # What the text leaves open of an adaptive policy
 OPEN_SETTINGS = ("gates", "lag", "residual")
 
 
-def readings(name: str, world: HiddenMarkov, **settings: object) -> dict[tuple[str, ...], Any]:
-    """Return an adaptive policy under every reading of its gates, its lag and its residual: their values -> policy.
+def under(name: str, gates: str, lag: str, residual: str, /, **changes: object) -> str:
+    """Return the spec of an adaptive policy under a reading of its gates, its lag and its residual, with some changes.
 
     Examples
     --------
-    >>> import latentbandits as lb
-    >>> from latentbandits_studies.experiments.paper.worlds import readings
-    >>> made = readings("adasp-ucb", lb.HiddenMarkov())
-    >>> len(made), made["table's", "one-hot", "before"].staleness
-    (12, 50)
+    >>> from latentbandits_studies.experiments.paper.worlds import under
+    >>> under("adasp-ucb", "stated", "one-hot", "before"), under("adarp-ucb", "table's", "pair", "after", lag="none")
+    ('adasp-ucb-stated:lag=one-hot,residual_before=True', 'adarp-ucb-table:lag=none')
     """
-    made = {}
-    for values in product(*(READINGS[each].values.items() for each in OPEN_SETTINGS)):
-        (gates, as_stated), (lag, encoding), (residual, before) = values
-        given = {"lag": encoding, "residual_before": before, **settings}
-        made[gates, lag, residual] = stated(name, world, **given) if as_stated else fitted(name, world.arms, **given)
-    return made
+    settings = {"lag": READINGS["lag"].values[lag]}
+    settings |= {"residual_before": True} if READINGS["residual"].values[residual] else {}
+    listed = ",".join(f"{key}={value}" for key, value in (settings | changes).items())
+    return f"{name}{READINGS['gates'].values[gates]}:{listed}"

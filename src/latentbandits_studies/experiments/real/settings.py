@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.policies.groups import CONTROL, FEW, LIBRARY, ORACLES, SCALED, STATED
+from latentbandits.policies.groups import CONTROL, FEW, LIBRARY, ORACLES, RECORDS, SCALED
 from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Contestant, Oracle, Policy, Realisation
@@ -14,7 +14,7 @@ from latentbandits.simulation.batch import believe_one
 from latentbandits.specs import fair, policy
 from latentbandits.worlds.recorded import Replay
 from latentbandits_studies.data import load, names
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 
 LEVELS = 64  # believed rewards are rounded to this many
 
@@ -87,7 +87,7 @@ def contestants(name: str, quick: bool = False) -> dict[str, Contestant]:
     in a round would see several arms of it, so they are left out.
     """
     world = load(name).world
-    chosen = [spec for spec in (QUICK_POLICIES if quick else REGISTRY) if spec not in (*ORACLES, *STATED, SCALED)]
+    chosen = [spec for spec in (QUICK_POLICIES if quick else REGISTRY) if spec not in (*ORACLES, *RECORDS, SCALED)]
     contestants = {spec: policy(spec, arms=world.arms) for spec in (fair(spec, world) for spec in chosen)}
     return {spec: contestant for spec, contestant in contestants.items() if contestant.groups == 1}
 
@@ -110,8 +110,9 @@ def with_weather() -> list[str]:
     return [name for name in names() if load(name).unseen]
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per dataset, and one more for beliefs where the weather is known."""
+    quick = size != "full"
     seeds = QUICK_SEEDS if quick else SEEDS
     planned = [
         Case(

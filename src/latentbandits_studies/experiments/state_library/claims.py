@@ -5,12 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.groups import LIBRARY, LIMIT, ORACLES, PEERS, TWO_GROUP
+from latentbandits.policies.groups import LIBRARY, LIMIT, ORACLES, PEERS
 from latentbandits.presentation.numbers import figure
 from latentbandits.simulation.results import interval, ratio
+from latentbandits.specs import policy
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED, Claim, compared, near
 from latentbandits_studies.experiments.once import once
-from latentbandits_studies.experiments.paper.worlds import COLUMNS, LIBRARY_TWO, rows
+from latentbandits_studies.experiments.paper.worlds import ADARP, COLUMNS, LIBRARY_TWO, TWO_GROUP, rows
 from latentbandits_studies.experiments.state_library.settings import (
     ALONE,
     CHAINS,
@@ -98,8 +99,8 @@ def lost(results: pd.DataFrame) -> pd.DataFrame:
     """
     lines = []
     for case, table in per_matrix(results).items():
-        duels = [(LIBRARY, name) for name in table if name not in (*ORACLES, *TWO_GROUP, LIMIT, LIBRARY, LIBRARY_TWO)]
-        duels += [(LIBRARY_TWO, name) for name in TWO_GROUP if name in table]
+        rivals = [name for name in table if name not in (*ORACLES, LIBRARY, LIBRARY_TWO)]
+        duels = [(LIBRARY if policy(name).groups == 1 else LIBRARY_TWO, name) for name in rivals]
         for ours, name in duels:
             mean, low, high = interval((table[ours] - table[name]).to_numpy())
             if mean > 0:
@@ -151,7 +152,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "With one group: below every policy of the paper in every row of the main table",
         ),
         _below(
-            pairs[(pairs["ours"] == LIBRARY_TWO) & (pairs["policy"] == "adarp-ucb")],
+            pairs[(pairs["ours"] == LIBRARY_TWO) & (pairs["policy"] == ADARP)],
             "two-groups",
             "With two groups: below AdaRP-UCB in every row of the main table",
         ),

@@ -14,7 +14,7 @@ from latentbandits.settings import InvalidValueError
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.seasons import Seasons
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.paper.worlds import MATRICES, TITLES, rows
 from latentbandits_studies.experiments.table2 import settings as table2
 
@@ -74,7 +74,7 @@ class Rescaled:
 
 
 HORIZON, DRAWS, PARTS_DRAWS = 20_000, 64, 32
-QUICK_HORIZON, QUICK_DRAWS = 4_000, 6
+QUICK_HORIZON, QUICK_DRAWS = 4_000, 4
 SHORT, SHORT_REPEATS = 500, 2
 # Settings of StateLibrary were chosen on worlds of these seeds; all results here are of another
 TUNED_SEEDS, SEED = (1000, 2000, 3000), 0
@@ -145,10 +145,11 @@ def arms_worlds() -> dict[str, World]:
     return worlds
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return the rows of the main table, which are not run twice, other worlds, more arms, short runs, and the ablation."""
+    quick = size != "full"
     horizon, draws = (QUICK_HORIZON, QUICK_DRAWS) if quick else (HORIZON, DRAWS)
-    planned = table2.cases(quick)
+    planned = [case for case in table2.cases(size) if tuple(case.policies) != table2.LAGGED]
     for name, world in {**worlds(), **arms_worlds()}.items():
         planned.append(Case(name, world, _all(name, world), horizon, draws, seed=SEED))
     for arms in MANY:

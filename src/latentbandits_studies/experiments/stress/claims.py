@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.groups import CONTROL, FEW, LIBRARY, ORACLES, SCALED, STATED, TWO_GROUP
+from latentbandits.policies.groups import CONTROL, FEW, LIBRARY, ORACLES, RECORDS, SCALED, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.specs import fair, policy
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED, Claim, compared
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.stress.worlds import KINDS, SEED, WORLDS
@@ -16,14 +16,15 @@ DRAWS, QUICK_DRAWS = 24, 4
 QUICK_PART = 5
 
 # All that are given nothing about the world, with one group; `scaled` is no policy of its own
-NAMES = tuple(name for name in REGISTRY if name not in (*ORACLES, *STATED, *TWO_GROUP, CONTROL, SCALED))
+NAMES = tuple(name for name in REGISTRY if name not in (*ORACLES, *RECORDS, *TWO_GROUP, CONTROL, SCALED))
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return one case per world; the same draws of a world for all policies, and no unit of rewards that harms one.
 
     A quick run has a few policies only: to compile all of them takes longer than to play.
     """
+    quick = size != "full"
     return [
         Case(
             stressed.name,

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.groups import BASELINES, SINGLE_GROUP, TWO_GROUP
+from latentbandits.policies.groups import BASELINES
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
@@ -30,10 +30,20 @@ from latentbandits_studies.experiments.claims import (
     printed,
     worst,
 )
-from latentbandits_studies.experiments.paper.worlds import SCALE, TITLES, published, rows
+from latentbandits_studies.experiments.paper.worlds import (
+    ADARP,
+    ADASP,
+    SCALE,
+    SINGLE_GROUP,
+    TITLES,
+    TWO_GROUP,
+    published,
+    rows,
+)
 from latentbandits_studies.experiments.table2.agreement import IN_SAMPLE, label, settings, targets
+from latentbandits_studies.experiments.table2.settings import SAME
 
-OWN = ("lc-ucb", "lc-ts", "adasp-ucb", "sp-ucb")
+OWN = ("lc-ucb", "lc-ts", ADASP, "sp-ucb")
 VOLATILE = ("p.5", "p.8", "p.9", "p.95")
 FAST = ("p.5", "p.8", "p.9")
 # Little noise (0.05 at most), slow mixing (0.95 at least) and many states (10 at least), all at once
@@ -70,14 +80,11 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 def _randomized(results: pd.DataFrame) -> list[Claim]:
     names = list(rows())
-    words = {row: order(results, row, "adarp-ucb", "rp-ucb", len(names)).word for row in names}
+    words = {row: order(results, row, ADARP, "rp-ucb", len(names)).word for row in names}
     print_ = {row: printed(*(published()[row][name] for name in TWO_GROUP)) for row in names}
     apart = {row: words[row] for row in names if print_[row] != TIED}
-    fixed = {row: order(results, row, "adarp-ucb", "rp-ucb|same features", len(names)).word for row in names}
-    following = {
-        row: order(results, row, "adarp-ucb|floor follows noise", "rp-ucb|same features", len(names)).word
-        for row in names
-    }
+    fixed = {row: order(results, row, ADARP, SAME["rp-ucb"], len(names)).word for row in names}
+    following = {row: order(results, row, "adarp-ucb", SAME["rp-ucb"], len(names)).word for row in names}
     stated = {row: order(results, row, "adarp-ucb-stated", "rp-ucb", len(names)).word for row in names}
     contrary = any(word != print_[row] and word != TIED for row, word in apart.items())
     return [
@@ -126,8 +133,8 @@ def _largest(
     """Judge where AdaRP-UCB gains most over a rival, in regret and as a share of it: both must say the same."""
     verdicts, ours_listed, theirs_listed = [], [], []
     for relative in (False, True):
-        gains = {row: rival(row) - per_draw(results, row, "adarp-ucb") for row in rows()}
-        printed_gains = {row: in_print(row) - published()[row]["adarp-ucb"] for row in rows()}
+        gains = {row: rival(row) - per_draw(results, row, ADARP) for row in rows()}
+        printed_gains = {row: in_print(row) - published()[row][ADARP] for row in rows()}
         if relative:
             gains = {row: gain / rival(row).mean() for row, gain in gains.items()}
             printed_gains = {row: gain / in_print(row) for row, gain in printed_gains.items()}
@@ -159,14 +166,14 @@ def _single(results: pd.DataFrame) -> list[Claim]:
     in_print = [
         row for row in names if max(published()[row][x] for x in OWN) < min(published()[row][x] for x in BASELINES)
     ]
-    rest = [name for name in SINGLE_GROUP if name != "adasp-ucb"]
-    calm = {row: over(results, row, "adasp-ucb", rest, len(rest) * len(CALM)) for row in CALM}
+    rest = [name for name in SINGLE_GROUP if name != ADASP]
+    calm = {row: over(results, row, ADASP, rest, len(rest) * len(CALM)) for row in CALM}
     text_calm = {row: over(results, row, "adasp-ucb-stated", rest, len(rest) * len(CALM)) for row in CALM}
     lag = {row: min(("lc-ucb", "lc-ts"), key=lambda name: mean(results, row, name)) for row in FAST}
     others = [name for name in SINGLE_GROUP if name not in ("lc-ucb", "lc-ts")]
     quick = {row: over(results, row, lag[row], others, len(others) * len(FAST)) for row in FAST}
     noisy = min(("d-ucb", "sw-ucb"), key=lambda name: mean(results, "sd.5", name))
-    prints, loud = (*TWO_GROUP, "adasp-ucb", "sp-ucb"), published()["sd.5"]
+    prints, loud = (*TWO_GROUP, ADASP, "sp-ucb"), published()["sd.5"]
     weak = [order(results, "sd.5", noisy, name, len(prints)).word for name in prints]
     return [
         Claim(
@@ -264,10 +271,9 @@ def _worlds(results: pd.DataFrame) -> list[Claim]:
     relative = {row: per_draw(results, row, "lc-ucb") / mean(results, row, "best-single-arm") for row in GROWING}
     grown = [compared(relative[after], relative[before], len(steps)) for before, after in steps]
     fast = {
-        name: order(results, "p.5", name, name, 4, other_case="default")
-        for name in ("adarp-ucb", "rp-ucb", "adasp-ucb", "sp-ucb")
+        name: order(results, "p.5", name, name, 4, other_case="default") for name in (ADARP, "rp-ucb", ADASP, "sp-ucb")
     }
-    sequential, randomized = ([fast[name].word for name in pair] for pair in (("adasp-ucb", "sp-ucb"), TWO_GROUP))
+    sequential, randomized = ([fast[name].word for name in pair] for pair in ((ADASP, "sp-ucb"), TWO_GROUP))
     settled = {name: order(results, "default", name, "best-single-arm", 2) for name in ("ucb1", "ts")}
     return [
         Claim(
@@ -293,8 +299,8 @@ def _worlds(results: pd.DataFrame) -> list[Claim]:
         Claim(
             "table2/switching",
             "Sequential variants degrade under fast switching, randomized variants do not",
-            f"AdaRP-UCB {published()['default']['adarp-ucb']:,.0f} to {published()['p.5']['adarp-ucb']:,.0f}, "
-            f"AdaSP-UCB {published()['default']['adasp-ucb']:,.0f} to {published()['p.5']['adasp-ucb']:,.0f}",
+            f"AdaRP-UCB {published()['default'][ADARP]:,.0f} to {published()['p.5'][ADARP]:,.0f}, "
+            f"AdaSP-UCB {published()['default'][ADASP]:,.0f} to {published()['p.5'][ADASP]:,.0f}",
             "; ".join(f"{label(name)} {comparison.text} times" for name, comparison in fast.items()),
             FAILS
             if ABOVE in randomized or BELOW in sequential

@@ -1,29 +1,22 @@
 """The main table with policies of one's own: on the same matrices, beside the published cells and our rows, and never in a score."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
 
-from latentbandits.policies.groups import LIBRARY, LIMIT, SINGLE_GROUP, TWO_GROUP
+from latentbandits.policies.groups import LIBRARY, LIMIT
 from latentbandits.presentation.numbers import aligned, figure, multiple, span
 from latentbandits.presentation.palette import label
 from latentbandits.protocols import Contestant
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import Contestants, as_policies, labelled
 from latentbandits.simulation.runs import Runner
-from latentbandits_studies.experiments.case import OWN, Case
-from latentbandits_studies.experiments.paper.worlds import (
-    ADDED_REPEATS,
-    MATRICES,
-    QUICK_MATRICES,
-    SCALE,
-    TITLES,
-    published,
-    rows,
-)
+from latentbandits_studies.experiments.case import OWN, Case, Size
+from latentbandits_studies.experiments.paper.worlds import SCALE, SINGLE_GROUP, TITLES, TWO_GROUP, published, rows
 from latentbandits_studies.experiments.registry import Experiment
-from latentbandits_studies.experiments.table2.settings import cases, summary
+from latentbandits_studies.experiments.table2.settings import added, cases, summary
 
 HEAD = ("environment", "regret", "95 % interval", "x limit", "the paper's best", "published / 2", "our run", LIBRARY)
 WORDS = (
@@ -46,28 +39,27 @@ def with_own(table2: Experiment, policies: Contestants) -> Experiment:
     --------
     >>> from latentbandits_studies.experiments.registry import experiment
     >>> from latentbandits_studies.experiments.table2.own import with_own
-    >>> last = with_own(experiment("table2"), ["sw-ucb:window=300"]).cases(True)[-1]
+    >>> last = with_own(experiment("table2"), ["sw-ucb:window=300"]).cases("quick")[-1]
     >>> last.name, list(last.policies)
     ('T5000 | own', ['sw-ucb:window=300'])
     """
     named = labelled(policies, "reproduce")
-    taken = {label for case in cases(quick=True) for label in case.policies}
+    taken = {label for case in cases("quick") for label in case.policies}
     for each in named:
         if each in taken:
             raise InvalidValueError("reproduce", "policies", each, "policies that the main table does not have yet")
     wider = table2._replace(cases=partial(_cases, named=named))
-    wider.cases(True)  # refuses what cannot play
+    wider.cases("quick")  # refuses what cannot play
     return wider
 
 
-def _cases(quick: bool, named: Mapping[str, Contestant | str]) -> list[Case]:
-    """Return the cases of the main table, and one more per row with policies of one's own."""
-    draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, ADDED_REPEATS)
+def _cases(size: Size, named: Mapping[str, Contestant | str]) -> list[Case]:
+    """Return the cases of the main table, and one more per row with policies of one's own, on as many runs as those that we added."""
     own = [
-        Case(name + OWN, world, as_policies(named, world, "reproduce"), horizon, draws, repeats)
-        for name, (world, horizon) in rows().items()
+        replace(case, name=row + OWN, policies=as_policies(named, case.world, "reproduce"))
+        for row, case in zip(rows(), added(size), strict=True)
     ]
-    return [*cases(quick), *own]
+    return [*cases(size), *own]
 
 
 def own_text(results: pd.DataFrame, played: Sequence[Case]) -> str:

@@ -1,81 +1,116 @@
 """What is run for the main table, and the table itself."""
 
+from functools import cache
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.groups import ADAPTIVE, LIBRARY, LIMIT
-from latentbandits.policies.registry import policy
+from latentbandits.policies import groups
+from latentbandits.policies.groups import LIMIT, STATED
 from latentbandits.simulation.results import interval
-from latentbandits_studies.experiments.case import OWN, Case
+from latentbandits.specs import split
+from latentbandits_studies.experiments.case import OWN, Case, Size
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.paper.worlds import (
     ADDED,
     ADDED_REPEATS,
     COLUMNS,
-    LIBRARY_TWO,
+    FEWER_MATRICES,
     MATRICES,
     QUICK_MATRICES,
     REPEATS,
     SCALE,
-    fitted,
+    contestants,
+    in_table,
     published,
     rows,
     same_features,
-    stated,
 )
 
-# Extra columns, never counted among the paper's: the text's own profile; the fixed schedules with the adaptive policies' features; the
-# adaptive policies with a residual floor that follows the noise, which are the presets
-STATED = tuple(f"{name}-stated" for name in ADAPTIVE)
-SAME = {"rp-ucb|same features": ("adarp-ucb", 10), "sp-ucb|same features": ("adasp-ucb", 40)}
-FOLLOWING = {f"{name}|floor follows noise": name for name in ADAPTIVE}
+# Columns beside the paper's, never counted among them: the text's profile; the package's, where it is not the table's; the adaptive
+# policies on fixed schedules, so that only the timing differs from the table's
+PACKAGE = groups.ADAPTIVE
+SAME = {"rp-ucb": same_features("adarp-ucb", 10), "sp-ucb": same_features("adasp-ucb", 40)}
+BESIDE = (LIMIT, *STATED, *PACKAGE, *SAME.values())
+# LC-UCB with the features of the text, in both encodings that it names, over what it leaves open: alpha and lambda
+LAG_ROWS = ("default", "S2", "T500")
+LAGGED = tuple(
+    f"lc-ucb-stated:lag={lag},exploration={alpha:g},regularization={ridge:g}"
+    for lag, alpha, ridge in product(("pair", "one-hot"), (0.1, 0.3, 1, 3, 10), (0.01, 0.1, 1))
+)
+CURVES = ("default", "p.5", "sd.1", "S50")  # rows whose runs keep curves, in so many stretches
+STRETCHES = 100
 APART = " | added"  # ends the names of cases with added policies, which the paper does not have
 PAPER_GROUP, ADDED_GROUP, OWN_GROUP = "paper", "not in the paper", "your own"
 
 
-def cases(quick: bool) -> list[Case]:
-    """Return two cases per row: what the paper has, and what it does not have, on the same worlds."""
-    return [*paper(quick), *added(quick)]
+def cases(size: Size) -> list[Case]:
+    """Return three cases per row, on the same worlds: the paper's columns, what stands beside them, and what the paper does not have.
+
+    In a run of the paper's size the first are as in full. The others are the same runs, of the same length, on the first of the matrices:
+    comparisons pair the runs that both have, and their intervals over matrices are as honest, and wider. So they are judged too.
+    """
+    return [*columns(size), *beside(size), *added(size)]
 
 
-def paper(quick: bool) -> list[Case]:
-    """Return one case per row: the fitted profile, the extra columns, and the limit."""
-    planned = []
-    for name, (world, horizon) in rows().items():
-        policies = {column: fitted(column, world.arms) for column in (*COLUMNS, LIMIT)}
-        policies |= {f"{column}-stated": stated(column, world) for column in ADAPTIVE}
-        policies |= {column: same_features(*given, world.arms) for column, given in SAME.items()}
-        policies |= {column: policy(given, world.arms) for column, given in FOLLOWING.items()}
-        draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, REPEATS)
-        planned.append(Case(name, world, policies, horizon, draws, repeats))
-    return planned
+def columns(size: Size) -> list[Case]:
+    """Return one case per row: the thirteen columns, each the policy that fits it best."""
+    return _planned(COLUMNS, (QUICK_MATRICES, 1) if size == "quick" else (MATRICES, REPEATS))
 
 
-def added(quick: bool) -> list[Case]:
+def beside(size: Size) -> list[Case]:
+    """Return one case per row with the limit, the other profiles and the fixed schedules; and some with the text's lag."""
+    runs = _fewer(size, REPEATS)
+    return _planned(BESIDE, runs) + _planned(LAGGED, (runs[0], 1), only=LAG_ROWS)
+
+
+def added(size: Size) -> list[Case]:
     """Return one case per row with the added policies."""
-    planned = []
-    for name, (world, horizon) in rows().items():
-        policies = {label: policy(label, arms=world.arms) for label in ADDED if label != LIBRARY_TWO}
-        policies[LIBRARY_TWO] = policy(LIBRARY, arms=world.arms, groups=2)
-        draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, ADDED_REPEATS)
-        planned.append(Case(name + APART, world, {label: policies[label] for label in ADDED}, horizon, draws, repeats))
-    return planned
+    return _planned(ADDED, _fewer(size, ADDED_REPEATS), APART)
+
+
+def _fewer(size: Size, repeats: int) -> tuple[int, int]:
+    """Return matrices and repeats of what is not a column of the paper."""
+    return {"quick": (QUICK_MATRICES, 1), "paper": (FEWER_MATRICES, 1), "full": (MATRICES, repeats)}[size]
+
+
+def _planned(names: tuple[str, ...], runs: tuple[int, int], ending: str = "", only: tuple[str, ...] = ()) -> list[Case]:
+    return [
+        Case(row + ending, world, contestants(names, world.arms), horizon, *runs, bins=STRETCHES if kept else 1)
+        for row, (world, horizon) in rows().items()
+        if row in (only or rows())
+        for kept in [row in CURVES and names in (COLUMNS, BESIDE)]
+    ]
+
+
+@cache
+def column_of(label: str) -> str:
+    """Return the column beside which a policy stands: that of which it is another profile, or other settings.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.table2.settings import column_of
+    >>> column_of("adarp-ucb"), column_of("lc-ucb-stated:lag=pair"), column_of("adasp-ucb-table:gated=False,interval=40")
+    ('adarp-ucb-table', 'lc-ucb', 'sp-ucb')
+    """
+    fixed = {spec: column for column, spec in SAME.items()}
+    return fixed.get(label) or in_table(split(label)[0].removesuffix("-stated"))
 
 
 @once
 def summary(results: pd.DataFrame) -> pd.DataFrame:
     """Return one line per cell: mean regret per group, its 95 % interval over matrices, twice that, the published cell, the ratio.
 
-    The lines of the paper's policies come first; those of added policies, and of your own, have no published cell. An extra column is
-    beside the cell of the policy that it varies.
+    The lines of the paper's policies come first; those of added policies, and of your own, have no published cell. Another
+    profile is beside the cell of the column that it varies.
     """
     lines, groups = [], {APART: ADDED_GROUP, OWN: OWN_GROUP}
     per_draw = results.groupby(["case", "policy", "draw"], sort=False)["regret"].mean()
     for (case, label), values in per_draw.groupby(level=[0, 1], sort=False):
         mean, low, high = interval(values.to_numpy())
-        column = label.split("|")[0].removesuffix("-stated")
         row, _, ending = case.partition(" | ")
-        cell = np.nan if ending else published()[row].get(column, np.nan)
+        cell = np.nan if ending else published()[row].get(column_of(label), np.nan)
         lines.append(
             {
                 "row": row,

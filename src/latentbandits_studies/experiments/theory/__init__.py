@@ -12,7 +12,7 @@ from latentbandits.policies.registry import policy
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.protocols import Contestant
 from latentbandits_studies import theory
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import (
     ABOVE,
     BELOW,
@@ -43,8 +43,9 @@ SUMMARIES = {
 }
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(size: Size) -> list[Case]:
     """Return schedules with both kinds of probes, the counter-example, the matched learner and the decoded schedule."""
+    quick = size != "full"
     draws, planned = 8 if quick else 64, []
     for name, groups in bounds.GROUPS.items():
         policies: dict[str, Contestant] = {f"tau|{tau}": ProbeCommit(2, groups, tau) for tau in bounds.INTERVALS}
@@ -129,8 +130,8 @@ def _as_stated(table: pd.DataFrame) -> Claim:
         f"age cap {worst['x']:.0f}: regret {worst['regret']:.3f} ({worst['low']:.3f} to {worst['high']:.3f}) per round, bound "
         f"{worst['bound']:.3f}; above the bound at {(part['word'] == ABOVE).sum()} of {len(part)} age caps; {found.words}",
         found.verdict,
-        f"Gaussian rewards; completed probes err with probability {bounds.kept_error():.3f} at most, but wrong ones are never surprised and "
-        f"are kept to the cap. With the conditional error, 1 there, the bound says nothing; fixed schedules there: {_tightness(fixed)}",
+        f"Gaussian rewards; completed probes err with probability {bounds.kept_error():.3f} at most, but wrong ones are never surprised "
+        f"and are kept to the cap. With the conditional error, 1 there, the bound says nothing; fixed schedules there: {_tightness(fixed)}",
         depends=found.depends,
     )
 

@@ -26,7 +26,11 @@ SURPRISE = 0.25
 # soon as the lead changes; a probe that noise has turned around, where the lead is small, commits to an arm that pays nothing in either
 # state, and is never surprised
 KEPT = "kept"
-FAR, LITTLE, LOST = 0.1, 0.4, 0.0001  # chances to leave the large lead for the small one, to return, and that the best arm changes
+FAR, LITTLE, LOST = (
+    0.1,
+    0.4,
+    0.0001,
+)  # chances to leave the large lead for the small one, to return, and that the best arm changes
 STUCK = HiddenMarkov(
     means=[[1.0, 0.0], [0.15, 0.0], [0.0, 1.0], [0.0, 0.15]],
     transition=np.kron(np.eye(2), [[1 - FAR - LOST, FAR], [LITTLE, 1 - LITTLE - LOST]])
@@ -169,7 +173,9 @@ def _kept(results: pd.DataFrame) -> Iterator[Point]:
 def kept_error() -> float:
     """Return how often a probe names a wrong arm in the counter-example, in the state where it does so most often."""
     lead = theory.state_gaps(STUCK.matrix(0, 0)).max(axis=1).min()
-    return float(norm.sf(lead / (STUCK.noise * np.sqrt(2) * np.sqrt(2))))  # a difference of two rewards, each of one of two groups
+    return float(
+        norm.sf(lead / (STUCK.noise * np.sqrt(2) * np.sqrt(2)))
+    )  # a difference of two rewards, each of one of two groups
 
 
 def _matched(results: pd.DataFrame) -> Iterator[Point]:
