@@ -140,11 +140,18 @@ def order(
 
     `among` is the number of comparisons that one claim makes: they share the 5 % (Bonferroni).
     """
-    mine, theirs = _runs(results, column)[case, policy], _runs(results, column)[other_case or case, other]
-    if not mine.index.equals(theirs.index):  # one of them has been played on fewer matrices, or less often
-        shared = mine.index.intersection(theirs.index)
-        mine, theirs = mine[shared], theirs[shared]
-    return compared(_means(mine), _means(theirs), among)
+    return compared(*paired(results, ((case, policy), (other_case or case, other)), column), among)
+
+
+def paired(results: "pd.DataFrame", cells: Sequence[tuple[str, str]], column: str = "regret") -> list[np.ndarray]:
+    """Return one number per draw of some cells (a case and a policy each), of the runs that all of them have."""
+    runs = [_runs(results, column)[cell] for cell in cells]
+    if all(part.index.equals(runs[0].index) for part in runs[1:]):
+        return [per_draw(results, *cell, column) for cell in cells]
+    shared = runs[0].index  # some have been played on fewer matrices, or less often
+    for part in runs[1:]:
+        shared = shared.intersection(part.index)
+    return [_means(part[shared]) for part in runs]
 
 
 def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from latentbandits.policies import groups
-from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, TABLE
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, STATED, TABLE
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Contestant
 from latentbandits.specs import policy
@@ -110,6 +110,19 @@ def contestants(specs: Iterable[str], arms: int = 2) -> dict[str, Contestant]:
 def same_features(name: str, interval: int, lag: str = "") -> str:
     """Return the spec of an adaptive policy on a fixed schedule instead of its gates: the same features, index and groups."""
     return f"{in_table(name)}:gated=False,interval={interval}" + (f",lag={lag}" if lag else "")
+
+
+def profiled(name: str, profile: str) -> str:
+    """Return what a policy of the paper is in the main table under a reading of its settings; baselines have one profile.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.paper.worlds import profiled
+    >>> profiled("adarp-ucb", "text"), profiled("adarp-ucb", "table"), profiled("d-ucb", "text")
+    ('adarp-ucb-stated', 'adarp-ucb-table', 'd-ucb')
+    """
+    given = f"{name}{READINGS['profile'].values[profile]}"
+    return given if given in STATED else in_table(name)
 
 
 # What the text leaves open of an adaptive policy
