@@ -1,6 +1,7 @@
 """Tables about thresholds, parts and timing of probes, and changes of them that give each claim each verdict."""
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from latentbandits_studies.experiments import (
 )
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TIED
 from latentbandits_studies.experiments.paper import printed
+from latentbandits_studies.experiments.paper.choices import READINGS
+from latentbandits_studies.experiments.paper.worlds import OPEN_SETTINGS
 from tests.constructed import Change, Key
 
 # Sensitivity: all values of all thresholds equally good, unless said
@@ -85,31 +88,26 @@ SENSITIVITY: list[tuple[str, str, Change]] = [
 
 
 # Ablation: as printed, where the paper prints anything; the parts that it does not print cost a little
+SETTINGS = [READINGS[name].values for name in (*OPEN_SETTINGS, ablation.INTERVAL)]
 ABLATED: dict[Key, float] = {}
 for _stay in ablation.STAY:
-    for _noise in ablation.NOISES:
-        _case = f"stay {_stay:g}, noise {_noise:g}"
+    for _noise in READINGS["ablation noise"].values:
+        _case = ablation.place(_stay, _noise)
         ABLATED |= {(_case, LIMIT): 50.0, (_case, "rp-ucb"): 162.0, (_case, "sp-ucb"): 377.0}
         for _name, _known in printed.ABLATION.items():
-            for _profile in ablation.PROFILES:
-                for _variant in ablation.variants(_name):
-                    _part = "fixed schedule" if _variant.startswith("fixed") else _variant
-                    ABLATED[_case, ablation.spec(_name, _profile, _variant)] = (
-                        _known.get(_part, 240.0) if _stay == 0.95 else 300.0
-                    )
+            for _part in (*ablation.PARTS, ablation.FIXED):
+                _mean = _known.get(_part, 240.0) if _stay == 0.95 else 300.0
+                ABLATED |= {(_case, ablation.spec(_name, _part, *values)): _mean for values in product(*SETTINGS)}
 
 
-def ablated(
-    name: str, variant: str, factor: float, stay: float = 0.95, profiles: Any = ablation.STATED, shaky: bool = False
-) -> Change:
-    """Return one variant changed, or all intervals of the fixed schedule."""
-    variants = [one for one in ablation.variants(name) if one.startswith(variant)]
-    keys = [
-        (f"stay {stay:g}, noise {noise:g}", ablation.spec(name, profile, one))
-        for noise in ablation.NOISES
-        for profile in profiles
-        for one in variants
-    ]
+def ablated(name: str, part: str, factor: float, stay: float = 0.95, only: str = "", shaky: bool = False) -> Change:
+    """Return one part changed, under all readings or only under those with some value."""
+    keys = {
+        (ablation.place(stay, noise), ablation.spec(name, part, *values))
+        for noise in READINGS["ablation noise"].values
+        for values in product(*SETTINGS)
+        if not only or only in values
+    }
     return Change({key: factor * ABLATED[key] for key in keys}, keys if shaky else ())
 
 
@@ -117,23 +115,24 @@ ABLATION: list[tuple[str, str, Change]] = [
     ("adasp-fingerprint", FAILS, Change()),  # 374 without the fingerprint, 377 with a fixed schedule
     ("adasp-fingerprint", HOLDS, ablated("adasp-ucb", "no fingerprint", 1.5)),
     ("adasp-fingerprint", TIED, ablated("adasp-ucb", "no fingerprint", 1.0, shaky=True)),
-    ("adasp-fingerprint", OPEN, ablated("adasp-ucb", "no fingerprint", 1.5, profiles=("pair",))),
+    ("adasp-fingerprint", OPEN, ablated("adasp-ucb", "no fingerprint", 1.5, only="pair")),
     ("adasp-fixed", HOLDS, Change()),
     ("adasp-fixed", FAILS, ablated("adasp-ucb", "no fingerprint", 1.5)),
     ("adasp-fixed", OPEN, ablated("adasp-ucb", "no fingerprint", 1.0, shaky=True)),
+    ("adasp-fixed", OPEN, ablated("adasp-ucb", "no fingerprint", 1.5, only="before")),
     ("adasp-figures", HOLDS, Change()),
     ("adasp-figures", FAILS, ablated("adasp-ucb", "full", 2)),
-    ("adasp-figures", OPEN, ablated("adasp-ucb", "full", 2, profiles=("slopes",))),
+    ("adasp-figures", OPEN, ablated("adasp-ucb", "full", 2, only="stated")),
     ("adarp-timing", HOLDS, Change()),
-    ("adarp-timing", FAILS, ablated("adarp-ucb", "fixed", 0.5)),
-    ("adarp-timing", TIED, ablated("adarp-ucb", "fixed", 108 / 162, shaky=True)),
-    ("adarp-timing", OPEN, ablated("adarp-ucb", "fixed 10", 0.5)),  # the interval decides
+    ("adarp-timing", FAILS, ablated("adarp-ucb", ablation.FIXED, 0.5)),
+    ("adarp-timing", TIED, ablated("adarp-ucb", ablation.FIXED, 108 / 162, shaky=True)),
+    ("adarp-timing", OPEN, ablated("adarp-ucb", ablation.FIXED, 0.5, only="10")),  # the interval decides
     ("adarp-figures", HOLDS, Change()),
     ("adarp-figures", FAILS, ablated("adarp-ucb", "no lag", 2)),
     ("adarp-figures", OPEN, ablated("adarp-ucb", "no lag", 1, shaky=True)),
     ("fast-identical", HOLDS, Change()),
-    ("fast-identical", FAILS, ablated("adasp-ucb", "fixed", 0.5, stay=0.5)),
-    ("fast-identical", OPEN, ablated("adasp-ucb", "fixed", 1, stay=0.5, shaky=True)),
+    ("fast-identical", FAILS, ablated("adasp-ucb", ablation.FIXED, 0.5, stay=0.5)),
+    ("fast-identical", OPEN, ablated("adasp-ucb", ablation.FIXED, 1, stay=0.5, shaky=True)),
 ]
 
 
