@@ -92,23 +92,43 @@ class Order(NamedTuple):
         return f"{self.ratio:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
+class _Cell(NamedTuple):
+    """A policy in a case: its rows in the table, and their runs, in order; a run is a draw and a repeat."""
+
+    rows: np.ndarray
+    runs: np.ndarray
+
+
+_REPEATS = 1 << 20  # more than any draw has: a run is draw * _REPEATS + repeat
+
+
 @once
-def _runs(results: "pd.DataFrame", column: str) -> "dict[tuple[str, str], pd.Series]":
-    """Return a column by draw and repeat, of all cases and policies."""
-    runs = results.set_index(["case", "policy", "draw", "repeat"])[column].astype(float)
-    parts = runs.groupby(level=[0, 1])
-    return {(str(case), str(policy)): part.droplevel([0, 1]).sort_index() for (case, policy), part in parts}
+def _cells(results: "pd.DataFrame") -> dict[tuple[str, str], _Cell]:
+    """Return where each policy in each case has its rows."""
+    runs = results["draw"].to_numpy() * _REPEATS + results["repeat"].to_numpy()
+    cells = {}
+    for (case, policy), rows in results.groupby(["case", "policy"], sort=False).indices.items():
+        ordered = rows[np.argsort(runs[rows], kind="stable")]
+        cells[str(case), str(policy)] = _Cell(ordered, runs[ordered])
+    return cells
+
+
+@once
+def _values(results: "pd.DataFrame", column: str) -> np.ndarray:
+    values: np.ndarray = results[column].to_numpy(dtype=float)
+    return values
 
 
 @once
 def per_draw(results: "pd.DataFrame", case: str, policy: str, column: str = "regret") -> np.ndarray:
     """Return one number per draw of the world: the mean of a column over the repeats of a policy in a case."""
-    return _means(_runs(results, column)[case, policy])
+    return _means(results, _cells(results)[case, policy], column)
 
 
-def _means(runs: "pd.Series") -> np.ndarray:
-    means: np.ndarray = runs.groupby(level="draw").mean().to_numpy()
-    return means
+def _means(results: "pd.DataFrame", cell: _Cell, column: str) -> np.ndarray:
+    first = np.flatnonzero(np.diff(cell.runs // _REPEATS, prepend=-1))
+    sums: np.ndarray = np.add.reduceat(_values(results, column)[cell.rows], first)
+    return sums / np.diff(first, append=len(cell.rows))
 
 
 def upto(horizon: int) -> str:
@@ -145,13 +165,13 @@ def order(
 
 def paired(results: "pd.DataFrame", cells: Sequence[tuple[str, str]], column: str = "regret") -> list[np.ndarray]:
     """Return one number per draw of some cells (a case and a policy each), of the runs that all of them have."""
-    runs = [_runs(results, column)[cell] for cell in cells]
-    if all(part.index.equals(runs[0].index) for part in runs[1:]):
+    found = [_cells(results)[cell] for cell in cells]
+    if all(np.array_equal(found[0].runs, cell.runs) for cell in found[1:]):
         return [per_draw(results, *cell, column) for cell in cells]
-    shared = runs[0].index  # some have been played on fewer matrices, or less often
-    for part in runs[1:]:
-        shared = shared.intersection(part.index)
-    return [_means(part[shared]) for part in runs]
+    shared = found[0].runs  # some have been played on fewer matrices, or less often
+    for cell in found[1:]:
+        shared = np.intersect1d(shared, cell.runs)
+    return [_means(results, _Cell(cell.rows[np.isin(cell.runs, shared)], shared), column) for cell in found]
 
 
 def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:

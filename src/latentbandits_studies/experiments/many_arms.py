@@ -43,7 +43,7 @@ def place(arms: int, variance: str = "") -> str:
 
 
 def cases(size: Size) -> list[Case]:
-    """Return one case per number of arms; randomized probing has as many groups as arms, and with most arms every reading of their noise."""
+    """Return one case per number of arms; randomized probing has a group per arm, and with most arms every reading of their noise."""
     quick = size != "full"
     planned = []
     for arms in ARMS:
