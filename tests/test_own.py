@@ -96,8 +96,10 @@ def test_a_run_that_is_split_by_hand_is_put_together(tmp_path: Path, monkeypatch
     reproduce([small], tmp_path / "whole", "full")
     parts = []
     for first in (0, 5):
-        reproduce([small], tmp_path / str(first), sizes=(5, first))
-        reproduce([small], tmp_path / str(first), sizes=(5, first))  # again: a part may go on where it was stopped
+        reproduce([small], tmp_path / str(first), "full", sizes=(5, first))
+        reproduce(
+            [small], tmp_path / str(first), "full", sizes=(5, first)
+        )  # again: a part may go on where it was stopped
         parts.append(pd.read_parquet(tmp_path / str(first) / "timing.parquet"))
     pd.testing.assert_frame_equal(
         pd.concat(parts, ignore_index=True), pd.read_parquet(tmp_path / "whole" / "timing.parquet")
@@ -105,4 +107,4 @@ def test_a_run_that_is_split_by_hand_is_put_together(tmp_path: Path, monkeypatch
     with pytest.raises(
         InvalidValueError, match=r"draws and first is \[5, 0\] but must be left out, or in another folder: .* full"
     ):
-        reproduce([small], tmp_path / "whole", sizes=(5, 0))
+        reproduce([small], tmp_path / "whole", "full", sizes=(5, 0))

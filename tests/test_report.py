@@ -16,7 +16,7 @@ from latentbandits import cli
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.palette import STYLES
 from latentbandits_studies.commands import reproduce as command
-from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.case import Case, Size
 from latentbandits_studies.experiments.claims import VERDICTS, Claim, temper
 from latentbandits_studies.experiments.registry import Experiment, experiment, experiments, ids
 from latentbandits_studies.experiments.reproduce import Outcome, reproduce
@@ -39,10 +39,10 @@ FLAGS = [
 def small(names: Sequence[str]) -> list[Experiment]:
     """Return experiments with fewer and shorter runs than even a quick one, but for those that must pass for a quick run."""
 
-    def cases(quick: bool, one: Experiment) -> list[Case]:
+    def cases(size: Size, one: Experiment) -> list[Case]:
         return [
             dataclasses.replace(case, draws=min(case.draws, 3), horizon=min(case.horizon, 400))
-            for case in one.cases(quick)[: 4 if one.id == "stress" else None]
+            for case in one.cases(size)[: 4 if one.id == "stress" else None]
         ]
 
     return [
@@ -150,7 +150,7 @@ def test_console_page_and_files_of_one_quick_run_say_the_same(
     judged = pd.read_csv(tmp_path / "report" / "claims.csv")
     assert set(judged["verdict"]) == {"cannot be judged"}
     assert f"Of {len(judged)}: {len(judged)} cannot be judged. A quick run judges nothing; it points to: " in said
-    assert "In full: `latentbandits reproduce many-arms`." in said
+    assert "In full: `latentbandits reproduce many-arms --full`." in said
     content = (tmp_path / "report" / "index.html").read_text()
     assert "Quick run of many-arms:" in content  # not of all experiments
     assert "In full: <code>latentbandits reproduce many-arms --full</code>" in content

@@ -373,7 +373,7 @@ def test_nesting_is_judged() -> None:
 def test_parts_add_up_run_by_run() -> None:
     """Reg by its definition, round by round, is the regret less App: for one group and two, with and without probes."""
     case = decomposition.cases("quick")[2]
-    chosen = ("sp-ucb|both", "adarp-ucb|lag", "ucb1|history")
+    chosen = ("sp-ucb|both", "adarp-ucb-table|lag", "ucb1|history")
     policies = {label: case.policies[label] for one in chosen for label in (one.split("|")[0], one)}
     found = lb.simulate(case.world, policies, horizon=case.horizon, draws=1, repeats=1, seed=case.seed)
     regret = dict(zip(found.labels, found.regret[:, 0], strict=True))

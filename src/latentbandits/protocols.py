@@ -16,7 +16,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, InvalidValueError
 
 if TYPE_CHECKING:
-    from latentbandits.policies.state_library.belief import Belief
+    from latentbandits.beliefs import Belief
 
 # One row of an array of a record type. NumPy's types know nothing of its fields
 Record: TypeAlias = Any

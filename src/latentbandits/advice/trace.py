@@ -23,7 +23,7 @@ from latentbandits.simulation.batch import believe_one, record_one
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from latentbandits.policies.state_library import Belief
+    from latentbandits.beliefs import Belief
 
 OWNER = "trace"
 # The first round shown, where the horizon is long enough: most policies have learned the arms by then

@@ -3,8 +3,8 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from latentbandits import pictures
 from latentbandits.agent.decision import Stats
+from latentbandits.beliefs import draw
 from latentbandits.presentation.numbers import counted
 
 if TYPE_CHECKING:
@@ -45,4 +45,4 @@ def shown(agent: "Agent") -> str:
     made = agent.policy
     line = f"<b>{type(made).__name__}</b>: {escape(', '.join(map(str, agent.arms)))}; {_counts(agent.stats)}"
     names = [*agent._player.names]
-    return f"<div>{line}{pictures.belief(agent.belief, names) if made.has_belief else ''}</div>"
+    return f"<div>{line}{draw(agent.belief, names) if made.has_belief else ''}</div>"

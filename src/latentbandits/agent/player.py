@@ -13,9 +13,9 @@ from latentbandits.agent.mixing import POLICY, Mixing
 from latentbandits.agent.slots import Open, Slots, packed
 from latentbandits.agent.spec import Spec
 from latentbandits.agent.steps import Steps, choose, learn
+from latentbandits.beliefs import Belief
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
-from latentbandits.policies.state_library.belief import Belief
 from latentbandits.protocols import PROBE_REASON, Choice, Policy, grown, grown_choice, refuse_fixed
 from latentbandits.random import Stream, stream
 from latentbandits.settings import InvalidValueError

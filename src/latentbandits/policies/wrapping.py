@@ -14,8 +14,8 @@ from latentbandits.protocols import Choice, Policy, corner
 from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
+    from latentbandits.beliefs import Belief
     from latentbandits.policies import detection_augmented, scaled
-    from latentbandits.policies.state_library.belief import Belief
 
 
 class Wrapper(Policy):

@@ -12,7 +12,7 @@ from msgspec import Meta
 from latentbandits import specs
 from latentbandits.agent.decision import Name
 from latentbandits.agent.spec import policy_of
-from latentbandits.policies.state_library import Belief, Remembered
+from latentbandits.beliefs import Belief, Remembered
 from latentbandits.serve import answers, history
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import ONE, Query, fill

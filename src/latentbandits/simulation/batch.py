@@ -19,7 +19,7 @@ from latentbandits.simulation.runs import prepare, refuse_wrong, validate
 from latentbandits.specs import policy
 
 if TYPE_CHECKING:
-    from latentbandits.policies.state_library.belief import Belief
+    from latentbandits.beliefs import Belief
 
 # Policies, texts that name them, or either under labels; or one of them
 Contestants = Contestant | str | Iterable[Contestant | str] | Mapping[str, Contestant | str]

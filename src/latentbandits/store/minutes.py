@@ -12,8 +12,8 @@ import numpy as np
 from latentbandits.agent.events import COUNTED, Event
 from latentbandits.agent.slots import Open
 from latentbandits.agent.state import State
+from latentbandits.beliefs import Belief
 from latentbandits.memories import copied
-from latentbandits.policies.state_library import Belief
 from latentbandits.protocols import Choice
 from latentbandits.store.records import Believed, Minute
 

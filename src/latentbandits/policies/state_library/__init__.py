@@ -11,6 +11,4 @@ To be read in this order:
 6. `belief` and `regimes` are what people read; no decision depends on them. `constants` has every number that was chosen.
 """
 
-from latentbandits.policies.state_library.belief import Belief as Belief
-from latentbandits.policies.state_library.belief import Remembered as Remembered
 from latentbandits.policies.state_library.policy import StateLibrary as StateLibrary

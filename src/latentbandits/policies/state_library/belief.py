@@ -1,11 +1,11 @@
 """What StateLibrary believes, in a form to read."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latentbandits import pictures
+from latentbandits.beliefs import Belief, Remembered
 from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.memory import Covariates, Library, Memory
 from latentbandits.policies.state_library.transitions import staying
@@ -13,75 +13,6 @@ from latentbandits.protocols import Record
 
 if TYPE_CHECKING:
     from latentbandits.policies.state_library.policy import StateLibrary
-
-
-class Remembered(NamedTuple):
-    """One state of the library.
-
-    Attributes
-    ----------
-    number : that of its regime, 1, 2, 3 and so on, whichever particle is the heaviest; see `regimes`
-    probability : that this is the present state
-    means : mean reward of every arm; NaN where it was never tried in this state
-    counts : rewards behind each mean, at most 512
-    visits : how often the state was entered
-    seen : the last round in it, of an earlier visit if it is the present state; 0 if there was none
-    dwell : rounds that a visit has lasted on average, without the present one unless it is the first
-    id : that of the state itself within its particle's library
-    """
-
-    number: int
-    probability: float
-    means: tuple[float, ...]
-    counts: tuple[int, ...]
-    visits: int
-    seen: int
-    dwell: float
-    id: int
-
-
-class Belief(NamedTuple):
-    """What the policy believes; the library is that of the heaviest particle.
-
-    Attributes
-    ----------
-    states : the remembered states
-    current : number of the most probable one, 0 as long as there is none
-    elsewhere : probability that the present state is none of them
-    next : what follows the present state: number and probability of every other, the most probable first, and 0 for a new one
-    stay, dwell : probability that the state stays for another round, and the mean number of rounds between two changes
-    noise : standard deviation of one group's reward
-    low, high : range in which means are expected
-    changed : round of the last change, 0 if there was none
-    sure : probability that the last change was then, give or take two rounds
-    particles : number of particles that are alive
-    slopes : per arm, by how much its reward rises with every observed feature, per unit of the feature; NaN for an arm whose slopes have
-        learned from no reward yet, and empty without features
-    lag_weight : that of the lag model in the values, from 0 to 1; it is left out while rewards are under way
-    """
-
-    states: tuple[Remembered, ...]
-    current: int
-    elsewhere: float
-    next: tuple[tuple[int, float], ...]
-    stay: float
-    dwell: float
-    noise: float
-    low: float
-    high: float
-    changed: int
-    sure: float
-    particles: int
-    slopes: tuple[tuple[float, ...], ...]
-    lag_weight: float
-
-    @property
-    def present(self) -> Remembered | None:
-        """The most probable state; None as long as there is none."""
-        return next((state for state in self.states if state.number == self.current), None)
-
-    def _repr_html_(self) -> str:
-        return pictures.belief(self)
 
 
 def probabilities(library: Library, deviation: np.ndarray) -> np.ndarray:

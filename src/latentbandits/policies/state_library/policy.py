@@ -5,12 +5,13 @@ from typing import Annotated
 
 import numpy as np
 
+from latentbandits.beliefs import Belief
 from latentbandits.compiled import kernel
 from latentbandits.memories import parts
 from latentbandits.noise import start_noise
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
 from latentbandits.policies.state_library import constants
-from latentbandits.policies.state_library.belief import Belief, belief
+from latentbandits.policies.state_library.belief import belief
 from latentbandits.policies.state_library.correctors import lag, staleness, trust
 from latentbandits.policies.state_library.covariates import bounded, count_features, effect, learn_slopes, outdated
 from latentbandits.policies.state_library.emissions import emission_of, set_gaussians

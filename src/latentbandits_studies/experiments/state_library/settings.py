@@ -154,8 +154,8 @@ def cases(size: Size) -> list[Case]:
         planned.append(Case(name, world, _all(name, world), horizon, draws, seed=SEED))
     for arms in MANY:
         name, world = short(arms), HiddenMarkov(arms=arms)
-        size = (2 * QUICK_DRAWS, 1) if quick else (MATRICES, SHORT_REPEATS)
-        planned.append(Case(name, world, _all(name, world), SHORT, *size, seed=SEED))
+        runs = (2 * QUICK_DRAWS, 1) if quick else (MATRICES, SHORT_REPEATS)
+        planned.append(Case(name, world, _all(name, world), SHORT, *runs, seed=SEED))
     for name, world in _parts_worlds().items():
         policies = {f"{LIBRARY}|{part}": policy(LIBRARY, **changes) for part, changes in PARTS.items()}
         planned.append(Case(name + ALONE, world, policies, horizon, QUICK_DRAWS if quick else PARTS_DRAWS, seed=SEED))

@@ -1,0 +1,120 @@
+"""What a policy that keeps hidden states believes, in a form to read: the same for agents, stores, the service and the trace."""
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+MOST = 8  # states that are shown
+
+
+class Remembered(NamedTuple):
+    """One state that a policy remembers.
+
+    Attributes
+    ----------
+    number : that of its regime, 1, 2, 3 and so on, the same for as long as the policy plays
+    probability : that this is the present state
+    means : mean reward of every arm; NaN where it was never tried in this state
+    counts : rewards behind each mean, at most 512
+    visits : how often the state was entered
+    seen : the last round in it, of an earlier visit if it is the present state; 0 if there was none
+    dwell : rounds that a visit has lasted on average, without the present one unless it is the first
+    id : that of the state itself within the policy's memory, which may keep several under one number
+    """
+
+    number: int
+    probability: float
+    means: tuple[float, ...]
+    counts: tuple[int, ...]
+    visits: int
+    seen: int
+    dwell: float
+    id: int
+
+
+class Belief(NamedTuple):
+    """What a policy believes about the state that nobody sees.
+
+    Attributes
+    ----------
+    states : the remembered states
+    current : number of the most probable one, 0 as long as there is none
+    elsewhere : probability that the present state is none of them
+    next : what follows the present state: number and probability of every other, the most probable first, and 0 for a new one
+    stay, dwell : probability that the state stays for another round, and the mean number of rounds between two changes
+    noise : standard deviation of one group's reward
+    low, high : range in which means are expected
+    changed : round of the last change, 0 if there was none
+    sure : probability that the last change was then, give or take two rounds
+    particles : hypotheses that the policy keeps
+    slopes : per arm, by how much its reward rises with every observed feature, per unit of the feature; NaN for an arm whose slopes have
+        learned from no reward yet, and empty without features
+    lag_weight : that of the lag model in the values, from 0 to 1; it is left out while rewards are under way
+    """
+
+    states: tuple[Remembered, ...]
+    current: int
+    elsewhere: float
+    next: tuple[tuple[int, float], ...]
+    stay: float
+    dwell: float
+    noise: float
+    low: float
+    high: float
+    changed: int
+    sure: float
+    particles: int
+    slopes: tuple[tuple[float, ...], ...]
+    lag_weight: float
+
+    @property
+    def present(self) -> Remembered | None:
+        """The most probable state; None as long as there is none."""
+        return next((state for state in self.states if state.number == self.current), None)
+
+    def _repr_html_(self) -> str:
+        return draw(self)
+
+
+def draw(belief: Belief, arms: Sequence[object] | None = None) -> str:
+    """Return a table of every remembered state, how probable it is and what every arm pays in it, as plain HTML for a notebook.
+
+    Parameters
+    ----------
+    belief : Belief
+        What `Agent.belief` returns.
+    arms : sequence, optional
+        Names of the arms; their numbers if not given.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.beliefs import draw
+    >>> agent = lb.Agent("state-library", compiled=False)
+    >>> for reward in (0.2, 0.9, 0.9):
+    ...     _ = agent.tell(agent.ask(), reward)
+    >>> draw(agent.belief, ["red", "blue"]).startswith("<div><table><tr><td>state</td><td>probability</td><td>red</td>")
+    True
+    """
+    if not belief.states:
+        return "<div>No state is known yet: every arm must have been tried, and two rewards must have differed.</div>"
+    names = range(len(belief.states[0].means)) if arms is None else arms
+    shown = sorted(belief.states, key=lambda state: -state.probability)[:MOST]
+    lines = [["state", "probability", *map(str, names)], *map(_cells, shown)]
+    rows = [[f"<td>{escape(cell)}</td>" for cell in line] for line in lines]
+    table = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    more = f"{len(belief.states) - len(shown)} more states; " if len(belief.states) > len(shown) else ""
+    changed = (
+        f"the last change was in round {belief.changed:,} ({100 * belief.sure:.0f} % sure)"
+        if belief.changed
+        else "no change yet"
+    )
+    rest = f"{more}{changed}; a state lasts about {belief.dwell:,.0f} rounds; noise {belief.noise:.3g}."
+    return f"<div><table>{table}</table><div>{rest}</div></div>"
+
+
+def _cells(state: Remembered) -> list[str]:
+    """Return the row of a state; an arm that was never tried in it has no mean."""
+    means = [f"{mean:.2f}" if math.isfinite(mean) else "" for mean in state.means]
+    return [f"state {state.number}", f"{100 * state.probability:.0f} %", *means]
