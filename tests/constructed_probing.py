@@ -21,29 +21,39 @@ from tests.constructed import Change, Key
 
 # Sensitivity: all values of all thresholds equally good, unless said
 EVEN: dict[Key, float] = {
-    (row, sensitivity.spec(name, setting, value)): 100.0
+    (row, sensitivity.spec(name, setting, value, residual)): 100.0
     for row, name in sensitivity.PAIRS
     for setting, values in sensitivity.SWEEPS.items()
     for value in values
+    for residual in READINGS["residual"].values
 } | {(row, LIMIT): 10.0 for row in sensitivity.ROWS}
 
 
 def setting(
-    name: str, regret: Mapping[float, float], shaky: tuple[float, ...] = (), pairs: Any = sensitivity.PAIRS
+    name: str,
+    regret: Mapping[float, float],
+    shaky: tuple[float, ...] = (),
+    pairs: Any = sensitivity.PAIRS,
+    only: Sequence[str] = tuple(READINGS["residual"].values),
 ) -> Change:
-    cells = {
-        (row, sensitivity.spec(policy, name, value)): mean for row, policy in pairs for value, mean in regret.items()
-    }
-    return Change(cells, {(row, sensitivity.spec(policy, name, value)) for row, policy in pairs for value in shaky})
+    """Return other regrets at some values of a threshold, under both readings of the residual or only one."""
+
+    def cells(value: float) -> list[Key]:
+        return [(row, sensitivity.spec(policy, name, value, residual)) for row, policy in pairs for residual in only]
+
+    changed = {cell: mean for value, mean in regret.items() for cell in cells(value)}
+    return Change(changed, {cell for value in shaky for cell in cells(value)})
 
 
 def probing(slope: float, setting: str = "", flat: bool = False) -> Change:
     """Return numbers of probes that fall as every threshold rises by `slope` per step; in one setting not at all if flat."""
     found = {
-        (row, sensitivity.spec(name, one, value)): 1000.0 - (0.0 if flat and one == setting else slope * place)
+        (row, sensitivity.spec(name, one, value, residual)): 1000.0
+        - (0.0 if flat and one == setting else slope * place)
         for row, name in sensitivity.PAIRS
         for one, values in sensitivity.SWEEPS.items()
         for place, value in enumerate(values)
+        for residual in READINGS["residual"].values
     }
     return Change({}, (), {"probes": found})
 
@@ -52,6 +62,7 @@ SENSITIVITY: list[tuple[str, str, Change]] = [
     ("margin", HOLDS, Change()),
     ("margin", FAILS, setting("margin", {0.01: 50})),
     ("margin", OPEN, setting("margin", {0.05: 100}, (0.05,))),
+    ("margin", OPEN, setting("margin", {0.01: 50}, only=["before"])),  # the residual decides
     ("residual", OPEN, Change()),
     ("residual", HOLDS, setting("residual_threshold", {2.5: 50})),
     ("residual", FAILS, setting("residual_threshold", {1.0: 50})),

@@ -218,11 +218,11 @@ def test_the_counter_example_is_one() -> None:
     rest = LOW[LOW["case"] != bounds.KEPT]
     table = bounds.points(pd.concat([rest, pd.DataFrame(lines)]))
     table = table[table["case"] == bounds.KEPT].set_index(["bound_of", "kind", "x"])
-    for cap in (40.0, 80.0):
+    for cap in (80.0, 160.0):
         assert table.loc[("hazard", "surprise", cap), "word"] == ABOVE
         assert table.loc[("corrected", "surprise", cap), "word"] == BELOW
         assert table.loc[("hazard", "tau", cap), "regret"] < table.loc[("hazard", "tau", cap), "bound"]
-    worst = table.loc[("hazard", "surprise", 80.0)]
+    worst = table.loc[("hazard", "surprise", 160.0)]
     assert worst["regret"] > 1.5 * worst["bound"]
 
 

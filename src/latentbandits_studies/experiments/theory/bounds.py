@@ -38,7 +38,7 @@ STUCK = HiddenMarkov(
     noise=0.07,
 )
 STUCK_SURPRISE = 0.5
-CAPS = (5, 10, 20, 40, 80)
+CAPS = (10, 20, 40, 80, 160)
 CORRECTED_POINTS = 4 * len(INTERVALS) + 2 * len(CAPS)  # two schedules, in three worlds
 # A learner that sees the state, with the least exploration of its bound and with a quarter of it
 MATCHED = HiddenMarkov(
