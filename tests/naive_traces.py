@@ -140,7 +140,7 @@ class NaiveTraceLearner:
         self.seen, self.phase = {}, None
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
-        self.before = self.A.copy(), np.linalg.solve(self.A, self.b[:, :, None])[:, :, 0]
+        self.before = self.A.copy(), np.linalg.solve(self.A, self.b[:, :, None])[:, :, 0].astype(np.float64)
         for arm, reward in zip(arms, rewards, strict=True):
             self.A[arm] += np.outer(self.phi, self.phi)
             self.b[arm] += reward * self.phi

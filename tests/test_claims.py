@@ -163,7 +163,7 @@ def test_readings_that_differ_cannot_be_judged() -> None:
 
 def test_a_value_that_is_added_to_the_ledger_is_run_and_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     wider = READINGS["lag"]._replace(values={**READINGS["lag"].values, "curved": "curves"})
-    monkeypatch.setitem(choices.READINGS, "lag", wider)  # type: ignore[arg-type]
+    monkeypatch.setitem(choices.READINGS, "lag", wider)
     assert "adasp-ucb-stated:lag=curves" in experiment("ablation").cases("quick")[0].policies
     with pytest.raises(KeyError, match="curves"):
         ablation.score(runs(ABLATED))

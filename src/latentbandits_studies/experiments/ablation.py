@@ -95,8 +95,8 @@ def spec(name: str, part: str, gates: str, lag: str, residual: str, tau: str = "
     """
     if part == FIXED:  # without gates, all that is left of them is the lag
         return same_features(name, READINGS[INTERVAL].values[tau], READINGS["lag"].values[lag])
-    changes: dict[str, object] = {"no lag": {"lag": "none"}, "no fingerprint": {"fingerprint": False}}.get(part, {})
-    return under(name, gates, lag, residual, **changes)
+    changes: dict[str, dict[str, object]] = {"no lag": {"lag": "none"}, "no fingerprint": {"fingerprint": False}}
+    return under(name, gates, lag, residual, **changes.get(part, {}))
 
 
 def _costs_most(results: pd.DataFrame, case: str, labels: Sequence[str], column: str) -> str:

@@ -160,7 +160,8 @@ def order(
 
     `among` is the number of comparisons that one claim makes: they share the 5 % (Bonferroni).
     """
-    return compared(*paired(results, ((case, policy), (other_case or case, other)), column), among)
+    mine, theirs = paired(results, ((case, policy), (other_case or case, other)), column)
+    return compared(mine, theirs, among)
 
 
 def paired(results: "pd.DataFrame", cells: Sequence[tuple[str, str]], column: str = "regret") -> list[np.ndarray]:

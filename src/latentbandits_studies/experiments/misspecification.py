@@ -35,7 +35,6 @@ from latentbandits_studies.experiments.plots import bars, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "matched and misspecified learners: switching, reward memory, overlap of the states"
-NOISE, STATES = 0.05, 10
 STAYS, MEMORIES, OVERLAP = (0.95, 0.5), (0.25, 0.5), 0.2
 FAST, CALM = "stay 0.5", "stay 0.95"
 # Ours: of four arms two are probed, and every state has another one at this distance, measured on those two
@@ -230,10 +229,10 @@ def _separation(results: pd.DataFrame) -> Claim:
     """Judge that misspecification costs more the nearer the states are."""
     depends = (HORIZON, *OPEN_SETTINGS)
 
-    def both(distance: float, column: str, *settings: str) -> list[np.ndarray]:
+    def both(distance: float, column: str, *settings: str) -> tuple[np.ndarray, np.ndarray]:
         case = f"subset {distance:g}"
-        specs = (kind("adarp-ucb", case, *settings) for kind in (misspecified, matched))
-        return [per_draw(results, case, spec, column) for spec in specs]
+        blind, given = (kind("adarp-ucb", case, *settings) for kind in (misspecified, matched))
+        return per_draw(results, case, blind, column), per_draw(results, case, given, column)
 
     def dearer(horizon: str, *settings: str) -> str:
         column = upto(READINGS[HORIZON].values[horizon])

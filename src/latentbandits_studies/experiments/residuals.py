@@ -158,11 +158,12 @@ def _drift(results: pd.DataFrame) -> list[Claim]:
         return per_draw(results, case, under(spec, residual), "residual_gate") / HORIZONS[-1]
 
     def more(residual: str) -> str:
-        return all_of([compared(*(opened(case, FLOORED, residual) for case in DRIFT)).word], ABOVE)
+        moved, still = (opened(case, FLOORED, residual) for case in DRIFT)
+        return all_of([compared(moved, still).word], ABOVE)
 
     def floored(residual: str) -> str:
-        pairs = ([opened(case, spec, residual) for spec in (BARE, FLOORED)] for case in DRIFT)
-        return all_of((compared(*pair, 2).word for pair in pairs), ABOVE)
+        pairs = ((opened(case, BARE, residual), opened(case, FLOORED, residual)) for case in DRIFT)
+        return all_of((compared(bare, floor, 2).word for bare, floor in pairs), ABOVE)
 
     def shown(spec: str, residual: str) -> list[str]:
         return [f"{opened(case, spec, residual).mean():.2%}" for case in DRIFT]

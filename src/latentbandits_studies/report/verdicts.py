@@ -20,6 +20,10 @@ from latentbandits_studies.experiments.claims import (
 from latentbandits_studies.experiments.paper.choices import ledger
 from latentbandits_studies.experiments.paper.sentences import SENTENCES
 
+LEDGER = (
+    "The paper has no public code and does not state these. Of several values the first is the default; a claim that depends on them is "
+    "judged under each, and cannot be judged where they differ."
+)
 Judged = Mapping[str, Sequence[Claim]]  # experiment -> its claims
 ONE: Mapping[str, str] = {TIED: "is tied"}  # else as the verdict itself
 MANY: Mapping[str, str] = {HOLDS: "hold", FAILS: "do not hold", TIED: "are tied", OPEN: "cannot be judged"}
@@ -137,11 +141,7 @@ def choices() -> str:
     """Return every setting that had to be chosen, and how."""
     return (
         tag("h2", "Choices that the paper leaves open", id="choices")
-        + tag(
-            "p",
-            "The paper has no public code and does not state these. Of several values the first is the default; a claim that depends on "
-            "them is judged under each, and cannot be judged where they differ.",
-        )
+        + tag("p", LEDGER)
         + table(["what", "values", "why"], ledger(), text=range(3), classes="claims choices")
     )
 
@@ -176,6 +176,8 @@ def markdown(judged: Judged) -> str:
             f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.wording} | {_cell(x.why)} |"
             for x in chosen
         ]
+    lines += ["", "## What the paper does not state", "", LEDGER, "", "| what | values | why |", "|---|---|---|"]
+    lines += [f"| {' | '.join(map(_cell, line))} |" for line in ledger()]
     return "\n".join(lines) + "\n"
 
 

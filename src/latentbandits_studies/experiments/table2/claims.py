@@ -141,7 +141,7 @@ def _gains(results: pd.DataFrame, row: str, rivals: Sequence[str], profile: str,
     """Return AdaRP-UCB's gain over the best of some rivals in a row, draw by draw; of a share, to first order."""
     best = min((profiled(name, profile) for name in rivals), key=lambda name: mean(results, row, name))
     mine, theirs = paired(results, ((row, profiled("adarp-ucb", profile)), (row, best)))
-    gain = theirs - mine
+    gain: np.ndarray = theirs - mine
     if not relative:
         return gain
     share = gain.mean() / theirs.mean()
@@ -165,7 +165,8 @@ def _largest(results: pd.DataFrame, name: str, text: str, rivals: Sequence[str])
         return FAILS if any(all(spans[row, other][2] < 0 for row in VOLATILE) for other in others) else TIED
 
     found = judge(("profile", "gain"), verdict)
-    ours, theirs = [], []
+    ours: list[str] = []
+    theirs: list[str] = []
     for relative, form, scale in ((False, "{:,.0f}", SCALE), (True, "{:.0%}", 1.0)):
         here = {row: float(_gains(results, row, rivals, "table", relative).mean()) for row in rows()}
         best = {row: min(published()[row][rival] for rival in rivals) for row in rows()}
