@@ -14,18 +14,17 @@ from latentbandits_studies.experiments import (
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TIED
 from latentbandits_studies.experiments.paper import printed
 from latentbandits_studies.experiments.paper.choices import READINGS
-from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, COLUMNS, OPEN_SETTINGS, rows
+from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, COLUMNS, rows
 from tests.constructed import Change, Key
 
 # Misspecification: as printed, under every reading
 FIGURES: dict[Key, float] = {}
-SETTINGS = [READINGS[name].values for name in OPEN_SETTINGS]
 DISCOUNTED = list(READINGS[misspecification.DISCOUNT].values.values())
 _others = (67.0, 128.0, 400.0, 400.0)
 for _case in misspecification.worlds():
     _four = printed.MISSPECIFICATION.get(_case.split(", ")[0], _others)
     FIGURES |= {(_case, "sw-ucb"): _four[2], (_case, LIMIT): 50.0} | {(_case, name): _four[3] for name in DISCOUNTED}
-    for _values in product(*SETTINGS):
+    for _values in product(*(READINGS[name].values for name in misspecification.settings_of(_case))):
         for _name, _pair in (("adarp-ucb", _four[:2]), ("adasp-ucb", printed.SEQUENTIAL)):
             FIGURES[_case, misspecification.matched(_name, _case, *_values)] = _pair[0]
             FIGURES[_case, misspecification.misspecified(_name, _case, *_values)] = _pair[1]
@@ -37,7 +36,7 @@ def learner(check: str, mean: float, name: str = "adarp-ucb", shaky: bool = Fals
         (case, misspecified(name, case, *values))
         for case in misspecification.worlds()
         if case.split(", ")[0] == check
-        for values in product(*SETTINGS)
+        for values in product(*(READINGS[one].values for one in misspecification.settings_of(case)))
         if not only or only in values or only in case
     }
     return Change(dict.fromkeys(keys, mean), keys if shaky else ())

@@ -94,11 +94,16 @@ def labels(case: str) -> list[str]:
     learners = [
         spec(name, case, *values)
         for name in (ADAPTIVE if case in (FAST, CALM) else ADAPTIVE[:1])
-        for values in product(*(READINGS[each].values for each in OPEN_SETTINGS))
+        for values in product(*(READINGS[each].values for each in settings_of(case)))
         for spec in (misspecified, matched)
     ]
     baselines = ["sw-ucb", *READINGS[DISCOUNT].values.values()]
     return [*dict.fromkeys(learners), *baselines, *([LIMIT] if case in panels_shown() else [])]
+
+
+def settings_of(case: str) -> tuple[str, ...]:
+    """Return what the text leaves open of an adaptive policy in a case; with four arms the lag is no pair."""
+    return tuple("lag of many" if each == "lag" and _subset(case) else each for each in OPEN_SETTINGS)
 
 
 def misspecified(name: str, case: str, *settings: str) -> str:
@@ -227,21 +232,22 @@ def _sequential(results: pd.DataFrame) -> list[Claim]:
 
 def _separation(results: pd.DataFrame) -> Claim:
     """Judge that misspecification costs more the nearer the states are."""
-    depends = (HORIZON, *OPEN_SETTINGS)
+    settings = settings_of(f"subset {DISTANCES[0]:g}")
+    depends = (HORIZON, *settings)
 
-    def both(distance: float, column: str, *settings: str) -> tuple[np.ndarray, np.ndarray]:
+    def both(distance: float, column: str, *values: str) -> tuple[np.ndarray, np.ndarray]:
         case = f"subset {distance:g}"
-        blind, given = (kind("adarp-ucb", case, *settings) for kind in (misspecified, matched))
+        blind, given = (kind("adarp-ucb", case, *values) for kind in (misspecified, matched))
         return per_draw(results, case, blind, column), per_draw(results, case, given, column)
 
-    def dearer(horizon: str, *settings: str) -> str:
+    def dearer(horizon: str, *values: str) -> str:
         column = upto(READINGS[HORIZON].values[horizon])
         (near, given_near), (far, given_far) = (
-            both(distance, column, *settings) for distance in (DISTANCES[0], DISTANCES[-1])
+            both(distance, column, *values) for distance in (DISTANCES[0], DISTANCES[-1])
         )
         return all_of([quotient([near, given_far], [given_near, far]).word], ABOVE)
 
-    found, usual = judge(depends, dearer), _default(*OPEN_SETTINGS)
+    found, usual = judge(depends, dearer), _default(*settings)
     prices = ", ".join(
         f"{compared(*both(distance, upto(HORIZONS[0]), *usual)).text} at distance {distance:g}"
         for distance in DISTANCES
@@ -263,10 +269,11 @@ def plot_mismatch(results: pd.DataFrame) -> Figure:
     """Plot matched and misspecified learners under the first reading of everything."""
     table = with_horizons(results, HORIZONS)
     table = table.assign(regret=table[upto(HORIZONS[0])])
-    usual, setting = _default(*OPEN_SETTINGS), READINGS[DISCOUNT]
+    setting = READINGS[DISCOUNT]
     texts = ["AdaRP matched", "AdaRP", "SW-UCB", "D-UCB (fitted)", "AdaSP matched", "AdaSP"]
     figure, grid = panels(2, 4, (9.4, 5.8))
     for axes, case in zip(grid, panels_shown(), strict=True):
+        usual = _default(*settings_of(case))
         pairs = {name: [kind(name, case, *usual) for kind in (matched, misspecified)] for name in ADAPTIVE}
         last = {FAST: printed.SEQUENTIAL, CALM: (None, None)}.get(case, ())
         published = [*printed.MISSPECIFICATION.get(case, (None,) * 4), *last]

@@ -160,15 +160,16 @@ def _preferred(results: pd.DataFrame, name: str, text: str, setting: str) -> Cla
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge the paper's claims over its eight pairs of environment and policy, under both readings of the residual."""
     found = {residual: _judged(reading(results, residual)) for residual in READINGS["residual"].values}
-    return [_both(dict(zip(found, claims, strict=True))) for claims in zip(*found.values(), strict=True)]
+    claims = [_both(dict(zip(found, same, strict=True))) for same in zip(*found.values(), strict=True)]
+    return [*claims, hazard_claim(theory.age_cap(0.1, 0.5))]
 
 
 def _both(found: Mapping[str, Claim]) -> Claim:
     """Return a claim with its verdict under every reading of the residual."""
     first = found[READINGS["residual"].default]
-    if len(set(found.values())) == 1:  # in closed form
-        return first
     words = "; ".join(f"residual {residual} the update: {claim.measured}" for residual, claim in found.items())
+    if len({claim.measured for claim in found.values()}) == 1:
+        words = first.measured
     both = judge(("residual",), lambda residual: found[residual].verdict)
     return first._replace(
         measured=f"{words}; {both.words}", verdict=both.verdict, depends=(*first.depends, *both.depends)
@@ -201,7 +202,6 @@ def _judged(results: pd.DataFrame) -> list[Claim]:
         ),
         _preferred(results, "age-cap", "An age cap of 12 is best in all eight pairs", "staleness"),
         _preferred(results, "min-gap", "A minimum gap of 4 is best in seven pairs", "min_gap"),
-        hazard_claim(theory.age_cap(0.1, 0.5)),
         *(_frequency(results, setting) for setting in ("staleness", "min_gap")),
         *(_less_probing(results, setting) for setting in PREFERRED),
         _stale(results),

@@ -53,6 +53,11 @@ READINGS: Mapping[str, Reading] = {
         {"pair": "pair", "one-hot": "one-hot", "slopes": "slopes"},
         "the algorithms print the pair (a, r); a footnote allows one-hot of a, and does not say whether r then has a slope for each arm",
     ),
+    "lag of many": Reading(
+        "the same with three arms or more",
+        {"one-hot": "one-hot", "slopes": "slopes"},
+        "the footnote allows one-hot where appropriate: the number of an arm means nothing there",
+    ),
     "residual": Reading(
         "residual of the residual gate",
         {"after": False, "before": True},
