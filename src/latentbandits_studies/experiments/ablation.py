@@ -217,7 +217,8 @@ def plot_parts(results: pd.DataFrame) -> Figure:
     """Ablations of AdaRP-UCB and AdaSP-UCB: a line of panels per case, a panel per reading of gates and lag."""
     table = with_horizons(results, HORIZONS)
     table = table.assign(regret=table[upto(HORIZONS[0])])
-    parts = [(part, "") for part in PARTS] + [(FIXED, tau) for tau in READINGS[INTERVAL].values]
+    taus = sorted(READINGS[INTERVAL].values, key=float)
+    parts = [(part, "") for part in PARTS] + [(FIXED, tau) for tau in taus]
     names = [(name, *part) for name in ADAPTIVE for part in parts]
     places = [(case, profile) for case in dict.fromkeys(table["case"]) for profile in PROFILES]
     figure, grid = panels(len(places) // 3, 3, (9.4, 10.2), sharey="row", sharex=True)

@@ -26,11 +26,8 @@ SURPRISE = 0.25
 # soon as the lead changes; a probe that noise has turned around, where the lead is small, commits to an arm that pays nothing in either
 # state, and is never surprised
 KEPT = "kept"
-FAR, LITTLE, LOST = (
-    0.1,
-    0.4,
-    0.0001,
-)  # chances to leave the large lead for the small one, to return, and that the best arm changes
+# Chances to leave the large lead for the small one, to return to it, and that the best arm changes
+FAR, LITTLE, LOST = 0.1, 0.4, 0.0001
 STUCK = HiddenMarkov(
     means=[[1.0, 0.0], [0.15, 0.0], [0.0, 1.0], [0.0, 0.15]],
     transition=np.kron(np.eye(2), [[1 - FAR - LOST, FAR], [LITTLE, 1 - LITTLE - LOST]])
