@@ -105,7 +105,8 @@ _REPEATS = 1 << 20  # more than any draw has: a run is draw * _REPEATS + repeat
 @once
 def _cells(results: "pd.DataFrame") -> dict[tuple[str, str], _Cell]:
     """Return where each policy in each case has its rows."""
-    runs = results["draw"].to_numpy() * _REPEATS + results["repeat"].to_numpy()
+    repeats = results["repeat"].to_numpy() if "repeat" in results else 0
+    runs = results["draw"].to_numpy() * _REPEATS + repeats
     cells = {}
     for (case, policy), rows in results.groupby(["case", "policy"], sort=False).indices.items():
         ordered = rows[np.argsort(runs[rows], kind="stable")]
