@@ -142,7 +142,7 @@ def choices() -> str:
     return (
         tag("h2", "Choices that the paper leaves open", id="choices")
         + tag("p", LEDGER)
-        + table(["what", "values", "why"], ledger(), text=range(3), classes="claims choices")
+        + table(["reading", "values", "why"], ledger(), text=range(3), classes="claims choices")
     )
 
 
@@ -176,7 +176,7 @@ def markdown(judged: Judged) -> str:
             f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.wording} | {_cell(x.why)} |"
             for x in chosen
         ]
-    lines += ["", "## What the paper does not state", "", LEDGER, "", "| what | values | why |", "|---|---|---|"]
+    lines += ["", "## What the paper does not state", "", LEDGER, "", "| reading | values | why |", "|---|---|---|"]
     lines += [f"| {' | '.join(map(_cell, line))} |" for line in ledger()]
     return "\n".join(lines) + "\n"
 

@@ -72,8 +72,7 @@ READINGS: Mapping[str, Reading] = {
     "scale": Reading(
         "scale of the main table",
         {"twice the regret per group": 2.0},
-        "Optimal single arm with means uniform on [0, 1] tends to T/6 per group; the table tends to T/3. Means on [0, 2] would double "
-        "regret too, but then D-UCB and SW-UCB at noise 0.5 would have less than is printed",
+        "Optimal single arm with means uniform on [0, 1] tends to T/6 per group; the table tends to T/3",
     ),
     "number of the table": Reading(
         "number of the main table",
@@ -196,7 +195,7 @@ READINGS: Mapping[str, Reading] = {
     "check states": Reading(
         "states of the memory and overlap checks",
         {"10 states": 10, "4 states": 4},
-        "ten are stated for the checks of switching; four have the paper's examples",
+        "ten are stated for the checks of switching; the paper's examples have four",
     ),
     "faster": Reading(
         "what fails faster means",
@@ -269,5 +268,5 @@ def _tally(words: Sequence[str]) -> str:
 
 
 def ledger() -> list[tuple[str, str, str]]:
-    """Return the whole ledger as lines of a table: what, the values with the default first, and why."""
-    return [(entry.what, "; ".join(entry.values), entry.why) for entry in READINGS.values()]
+    """Return the whole ledger as lines of a table: its name and what it is, the values with the default first, and why."""
+    return [(f"{name}: {entry.what}", "; ".join(entry.values), entry.why) for name, entry in READINGS.items()]
