@@ -1,6 +1,7 @@
 """Tables about thresholds, parts and timing of probes, and changes of them that give each claim each verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,33 +16,45 @@ from latentbandits_studies.experiments import (
 )
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TIED
 from latentbandits_studies.experiments.paper import printed
+from latentbandits_studies.experiments.paper.choices import READINGS
+from latentbandits_studies.experiments.paper.worlds import OPEN_SETTINGS
 from tests.constructed import DRAWS, Change, Key
 
 # Sensitivity: all values of all thresholds equally good, unless said
 EVEN: dict[Key, float] = {
-    (row, sensitivity.spec(name, setting, value)): 100.0
+    (row, sensitivity.spec(name, setting, value, residual)): 100.0
     for row, name in sensitivity.PAIRS
     for setting, values in sensitivity.SWEEPS.items()
     for value in values
+    for residual in READINGS["residual"].values
 } | {(row, LIMIT): 10.0 for row in sensitivity.ROWS}
 
 
 def setting(
-    name: str, regret: Mapping[float, float], shaky: tuple[float, ...] = (), pairs: Any = sensitivity.PAIRS
+    name: str,
+    regret: Mapping[float, float],
+    shaky: tuple[float, ...] = (),
+    pairs: Any = sensitivity.PAIRS,
+    only: Sequence[str] = tuple(READINGS["residual"].values),
 ) -> Change:
-    cells = {
-        (row, sensitivity.spec(policy, name, value)): mean for row, policy in pairs for value, mean in regret.items()
-    }
-    return Change(cells, {(row, sensitivity.spec(policy, name, value)) for row, policy in pairs for value in shaky})
+    """Return other regrets at some values of a threshold, under both readings of the residual or only one."""
+
+    def cells(value: float) -> list[Key]:
+        return [(row, sensitivity.spec(policy, name, value, residual)) for row, policy in pairs for residual in only]
+
+    changed = {cell: mean for value, mean in regret.items() for cell in cells(value)}
+    return Change(changed, {cell for value in shaky for cell in cells(value)})
 
 
 def probing(slope: float, setting: str = "", flat: bool = False) -> Change:
     """Return numbers of probes that fall as every threshold rises by `slope` per step; in one setting not at all if flat."""
     found = {
-        (row, sensitivity.spec(name, one, value)): 1000.0 - (0.0 if flat and one == setting else slope * place)
+        (row, sensitivity.spec(name, one, value, residual)): 1000.0
+        - (0.0 if flat and one == setting else slope * place)
         for row, name in sensitivity.PAIRS
         for one, values in sensitivity.SWEEPS.items()
         for place, value in enumerate(values)
+        for residual in READINGS["residual"].values
     }
     return Change({}, (), {"probes": found})
 
@@ -50,6 +63,7 @@ SENSITIVITY: list[tuple[str, str, Change]] = [
     ("margin", HOLDS, Change()),
     ("margin", FAILS, setting("margin", {0.01: 50})),
     ("margin", OPEN, setting("margin", {0.05: 100}, (0.05,))),
+    ("margin", OPEN, setting("margin", {0.01: 50}, only=["before"])),  # the residual decides
     ("residual", OPEN, Change()),
     ("residual", HOLDS, setting("residual_threshold", {2.5: 50})),
     ("residual", FAILS, setting("residual_threshold", {1.0: 50})),
@@ -86,31 +100,26 @@ SENSITIVITY: list[tuple[str, str, Change]] = [
 
 
 # Ablation: as printed, where the paper prints anything; the parts that it does not print cost a little
+SETTINGS = [READINGS[name].values for name in (*OPEN_SETTINGS, ablation.INTERVAL)]
 ABLATED: dict[Key, float] = {}
 for _stay in ablation.STAY:
-    for _noise in ablation.NOISES:
-        _case = f"stay {_stay:g}, noise {_noise:g}"
+    for _noise in READINGS["ablation noise"].values:
+        _case = ablation.place(_stay, _noise)
         ABLATED |= {(_case, LIMIT): 50.0, (_case, "rp-ucb"): 162.0, (_case, "sp-ucb"): 377.0}
         for _name, _known in printed.ABLATION.items():
-            for _profile in ablation.PROFILES:
-                for _variant in ablation.variants(_name):
-                    _part = "fixed schedule" if _variant.startswith("fixed") else _variant
-                    ABLATED[_case, ablation.spec(_name, _profile, _variant)] = (
-                        _known.get(_part, 240.0) if _stay == 0.95 else 300.0
-                    )
+            for _part in (*ablation.PARTS, ablation.FIXED):
+                _mean = _known.get(_part, 240.0) if _stay == 0.95 else 300.0
+                ABLATED |= {(_case, ablation.spec(_name, _part, *values)): _mean for values in product(*SETTINGS)}
 
 
-def ablated(
-    name: str, variant: str, factor: float, stay: float = 0.95, profiles: Any = ablation.STATED, shaky: bool = False
-) -> Change:
-    """Return one variant changed, or all intervals of the fixed schedule."""
-    variants = [one for one in ablation.variants(name) if one.startswith(variant)]
-    keys = [
-        (f"stay {stay:g}, noise {noise:g}", ablation.spec(name, profile, one))
-        for noise in ablation.NOISES
-        for profile in profiles
-        for one in variants
-    ]
+def ablated(name: str, part: str, factor: float, stay: float = 0.95, only: str = "", shaky: bool = False) -> Change:
+    """Return one part changed, under all readings or only under those with some value."""
+    keys = {
+        (ablation.place(stay, noise), ablation.spec(name, part, *values))
+        for noise in READINGS["ablation noise"].values
+        for values in product(*SETTINGS)
+        if not only or only in values
+    }
     return Change({key: factor * ABLATED[key] for key in keys}, keys if shaky else ())
 
 
@@ -118,23 +127,24 @@ ABLATION: list[tuple[str, str, Change]] = [
     ("adasp-fingerprint", FAILS, Change()),  # 374 without the fingerprint, 377 with a fixed schedule
     ("adasp-fingerprint", HOLDS, ablated("adasp-ucb", "no fingerprint", 1.5)),
     ("adasp-fingerprint", TIED, ablated("adasp-ucb", "no fingerprint", 1.0, shaky=True)),
-    ("adasp-fingerprint", OPEN, ablated("adasp-ucb", "no fingerprint", 1.5, profiles=("pair",))),
+    ("adasp-fingerprint", OPEN, ablated("adasp-ucb", "no fingerprint", 1.5, only="pair")),
     ("adasp-fixed", HOLDS, Change()),
     ("adasp-fixed", FAILS, ablated("adasp-ucb", "no fingerprint", 1.5)),
     ("adasp-fixed", OPEN, ablated("adasp-ucb", "no fingerprint", 1.0, shaky=True)),
+    ("adasp-fixed", OPEN, ablated("adasp-ucb", "no fingerprint", 1.5, only="before")),
     ("adasp-figures", HOLDS, Change()),
     ("adasp-figures", FAILS, ablated("adasp-ucb", "full", 2)),
-    ("adasp-figures", OPEN, ablated("adasp-ucb", "full", 2, profiles=("slopes",))),
+    ("adasp-figures", OPEN, ablated("adasp-ucb", "full", 2, only="stated")),
     ("adarp-timing", HOLDS, Change()),
-    ("adarp-timing", FAILS, ablated("adarp-ucb", "fixed", 0.5)),
-    ("adarp-timing", TIED, ablated("adarp-ucb", "fixed", 108 / 162, shaky=True)),
-    ("adarp-timing", OPEN, ablated("adarp-ucb", "fixed 10", 0.5)),  # the interval decides
+    ("adarp-timing", FAILS, ablated("adarp-ucb", ablation.FIXED, 0.5)),
+    ("adarp-timing", TIED, ablated("adarp-ucb", ablation.FIXED, 108 / 162, shaky=True)),
+    ("adarp-timing", OPEN, ablated("adarp-ucb", ablation.FIXED, 0.5, only="10")),  # the interval decides
     ("adarp-figures", HOLDS, Change()),
     ("adarp-figures", FAILS, ablated("adarp-ucb", "no lag", 2)),
     ("adarp-figures", OPEN, ablated("adarp-ucb", "no lag", 1, shaky=True)),
     ("fast-identical", HOLDS, Change()),
-    ("fast-identical", FAILS, ablated("adasp-ucb", "fixed", 0.5, stay=0.5)),
-    ("fast-identical", OPEN, ablated("adasp-ucb", "fixed", 1, stay=0.5, shaky=True)),
+    ("fast-identical", FAILS, ablated("adasp-ucb", ablation.FIXED, 0.5, stay=0.5)),
+    ("fast-identical", OPEN, ablated("adasp-ucb", ablation.FIXED, 1, stay=0.5, shaky=True)),
 ]
 
 
@@ -145,6 +155,7 @@ def opening(
     still: float = 0.01,
     std_error: Any = (),
     bare: float = 0.2,
+    only: Sequence[str] = tuple(residuals.RESIDUALS),
 ) -> Change:
     found: dict[Key, float] = {}
     for noise in residuals.NOISES:
@@ -153,13 +164,20 @@ def opening(
                 for threshold in residuals.THRESHOLDS:
                     given = share if name == features else residuals.SAID
                     found[f"noise {noise:g}, {horizon:,} rounds", residuals.gate(name, threshold)] = given * horizon
-    found |= {
-        ("state changes", residuals.FLOORED): moved * 20_000,
-        ("state stays", residuals.FLOORED): still * 20_000,
-        ("state changes", residuals.BARE): bare * 20_000,
-        ("state stays", residuals.BARE): bare * 20_000,
-    }
+                for residual in residuals.RESIDUALS:
+                    given = share if name == features and residual in only else residuals.SAID
+                    case = f"noise {noise:g}, {horizon:,} rounds"
+                    found[case, residuals.gate(name, 2, residual)] = given * horizon
+    for residual in residuals.RESIDUALS:
+        for case, opened in (("state changes", moved), ("state stays", still)):
+            found[case, residuals.under(residuals.FLOORED, residual)] = opened * 20_000
+            found[case, residuals.under(residuals.BARE, residual)] = bare * 20_000
     return Change({}, std_error, {"residual_gate": found})
+
+
+def doubtful(case: str, spec: str) -> set[tuple[str, ...]]:
+    """Return the cells of a spec under both readings of the residual, as shaky ones."""
+    return {(case, residuals.under(spec, residual), "residual_gate") for residual in residuals.RESIDUALS}
 
 
 _calm = "noise 0.01, 500 rounds"
@@ -170,7 +188,8 @@ RESIDUALS: list[tuple[str, str, Change]] = [
         for verdict, change in (
             (HOLDS, opening(0.05, features)),
             (FAILS, opening(0.01, features)),
-            (OPEN, opening(0.05, features, std_error={(_calm, residuals.gate(features, 2), "residual_gate")})),
+            (OPEN, opening(0.05, features, std_error=doubtful(_calm, residuals.gate(features, 2)))),
+            (OPEN, opening(0.01, features, only=["before"])),
         )
     ),
     ("floor", HOLDS, opening(0.05)),
@@ -178,11 +197,11 @@ RESIDUALS: list[tuple[str, str, Change]] = [
     (
         "floor",
         TIED,
-        opening(0.05, moved=0.2, still=0.1, std_error={("state changes", residuals.BARE, "residual_gate")}),
+        opening(0.05, moved=0.2, still=0.1, std_error=doubtful("state changes", residuals.BARE)),
     ),
     ("drift", HOLDS, opening(0.05)),
     ("drift", FAILS, opening(0.05, moved=0.001)),
-    ("drift", TIED, opening(0.05, moved=0.01, std_error={("state changes", "adarp-ucb-stated", "residual_gate")})),
+    ("drift", TIED, opening(0.05, moved=0.01, std_error=doubtful("state changes", residuals.FLOORED))),
 ]
 
 

@@ -41,6 +41,7 @@ class NaiveTraceLearner:
     hazard: Sequence[float]
     probe_set: Sequence[int]
     probe_size: int
+    residual_before: bool
 
     def __post_init__(self) -> None:
         self.probe_arms = list(self.probe_set) or list(range(self.arms))
@@ -59,6 +60,7 @@ class NaiveTraceLearner:
         self.phi: Floats = np.zeros(width)
         self.A: Floats = np.stack([self.regularization * np.eye(width)] * self.arms)
         self.b: Floats = np.zeros((self.arms, width))
+        self.before: tuple[Floats, Floats] = (self.A, self.b)  # A and theta as they were before the last rewards
 
     def features(self, context: Floats) -> Floats:
         one_hot = [float(arm == self.last_arm) for arm in range(self.arms)]
@@ -76,8 +78,9 @@ class NaiveTraceLearner:
         """ComputeGates of Algorithm 4; it still sees the features of the round before in ``self.phi``."""
         z = 0.0
         if self.t > 1:
-            predicted = self.phi @ theta[self.last_arm]
-            variance = self.phi @ np.linalg.solve(self.A[self.last_arm], self.phi)
+            A, estimate = self.before if self.residual_before else (self.A, theta)
+            predicted = self.phi @ estimate[self.last_arm]
+            variance = self.phi @ np.linalg.solve(A[self.last_arm], self.phi)
             floor = self.residual_floor
             if self.learn_noise:
                 floor = max(floor, self.noise.noise / math.sqrt(self.last_weight))
@@ -147,6 +150,7 @@ class NaiveTraceLearner:
         self.seen, self.behind, self.phase = {}, set(), None
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        self.before = self.A.copy(), np.linalg.solve(self.A, self.b[:, :, None])[:, :, 0].astype(np.float64)
         for arm, reward in zip(arms, rewards, strict=True):
             self.A[arm] += np.outer(self.phi, self.phi)
             self.b[arm] += reward * self.phi

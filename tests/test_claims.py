@@ -4,32 +4,40 @@ import functools
 import math
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import latentbandits as lb
-from latentbandits_studies.experiments import ablation, example, gates, misspecification, sensitivity
+from latentbandits_studies.experiments import ablation, example, gates, sensitivity
 from latentbandits_studies.experiments.claims import (
     FAILS,
     HOLDS,
     KINDS,
     OPEN,
     PAPER,
+    PUBLISHED_MATRICES,
     READING,
     TARGET,
     TIED,
     VERDICTS,
     Claim,
+    agreed,
+    came_out,
     compared,
     order,
+    quotient,
     temper,
 )
+from latentbandits_studies.experiments.paper import choices
+from latentbandits_studies.experiments.paper.choices import READINGS, judge
 from latentbandits_studies.experiments.paper.sentences import SENTENCES
 from latentbandits_studies.experiments.paper.worlds import TITLES, rows
 from latentbandits_studies.experiments.registry import experiment, experiments, ids
 from latentbandits_studies.experiments.table2 import claims as table2_claims
+from latentbandits_studies.experiments.table2 import closed
 from tests.constructed import DRAWS, Change, Key, runs, verdicts
 from tests.constructed_probing import (
     ABLATED,
@@ -52,7 +60,6 @@ from tests.constructed_worlds import (
     EXAMPLE_BASE,
     FIGURES,
     FREQUENT,
-    GRID,
     MANY,
     MANY_ARMS,
     MISSPECIFICATION,
@@ -81,6 +88,7 @@ SCORES: dict[str, tuple[Mapping[Key, float], list[tuple[str, str, Change]]]] = {
 CLOSED = {
     "table2/gap",
     "table2/harder",
+    "table2/switching",
     "sensitivity/hazard",
     "ablation/half-of-windows",
     "example/ambiguous",
@@ -121,8 +129,8 @@ def test_every_claim_was_made_to_hold_to_fail_and_to_be_in_doubt(name: str) -> N
 
 
 def test_the_expected_gap_is_judged() -> None:
-    for gaps, verdict in (((0.1, 0.1), HOLDS), ((1 / 3, 0.3), FAILS), (table2_claims.gaps(10), OPEN)):
-        assert table2_claims.gap_claim(*gaps).verdict == verdict
+    for gaps, verdict in (((0.1, 0.1), HOLDS), ((1 / 3, 0.3), FAILS), (closed.gaps(10), OPEN)):
+        assert closed.gap_claim(*gaps).verdict == verdict
 
 
 def test_closed_forms_are_judged() -> None:
@@ -133,9 +141,24 @@ def test_closed_forms_are_judged() -> None:
     assert [claim.verdict for claim in example.told_apart(0.5, 0.0)] == [HOLDS, HOLDS]
     assert [claim.verdict for claim in example.told_apart(0.1, 0.2)] == [FAILS, FAILS]
     rising = {count: np.full(8, count / 100) for count in (2, 10, 20)}
-    assert table2_claims.harder_claim(rising).verdict == HOLDS
-    assert table2_claims.harder_claim(rising | {20: np.full(8, 0.01)}).verdict == FAILS
-    assert table2_claims.harder_claim(rising | {20: 0.1 + 0.05 * np.linspace(-1, 1, 8)}).verdict == TIED
+    assert closed.harder_claim(rising).verdict == HOLDS
+    assert closed.harder_claim(rising | {20: np.full(8, 0.01)}).verdict == FAILS
+    assert closed.harder_claim(rising | {20: 0.1 + 0.05 * np.linspace(-1, 1, 8)}).verdict == TIED
+
+
+@pytest.mark.parametrize(
+    ("together", "in_turn", "verdict"),
+    [
+        (0.1, 0.4, HOLDS),  # from errors of 0.1
+        (0.1, 0.05, FAILS),
+        (0.3, 0.4, FAILS),
+        (0.1, 0.1, TIED),
+        (0.1 * np.linspace(0.2, 2.0, 24), 0.4, OPEN),
+    ],
+)
+def test_what_switching_does_to_fingerprints_is_judged(together: Any, in_turn: float, verdict: str) -> None:
+    calm, fast = (np.full(24, 0.1),) * 2, (np.broadcast_to(together, 24), np.full(24, in_turn))
+    assert closed.switching_claim(calm, fast, "").verdict == verdict
 
 
 def test_closed_forms_are_what_they_are() -> None:
@@ -143,7 +166,7 @@ def test_closed_forms_are_what_they_are() -> None:
         (example.score, EXAMPLE_BASE, ("example/ambiguous", "example/unique")),
         (sensitivity.score, EVEN, ("sensitivity/hazard",)),
         (ablation.score, ABLATED, ("ablation/half-of-windows",)),
-        (table2_claims.score, PRINTED, ("table2/harder",)),
+        (table2_claims.score, PRINTED, ("table2/harder", "table2/switching")),
     ):
         found = verdicts(score, base, Change())
         assert all(found[name] == HOLDS for name in names)
@@ -185,14 +208,57 @@ def test_what_a_clock_finds_is_exact(row: str, gap: int) -> None:
     assert abs(right.sum() - expected.sum()) < 4 * math.sqrt(expected.sum())
 
 
+def test_readings_that_differ_cannot_be_judged() -> None:
+    for words, verdict in (((HOLDS,), HOLDS), ((TIED, FAILS), OPEN), ((HOLDS, TIED), OPEN), ((FAILS, FAILS), FAILS)):
+        assert agreed(words) == verdict
+    found = judge(("residual", "lag"), lambda residual, lag: FAILS if (residual, lag) == ("before", "pair") else HOLDS)
+    assert (found.verdict, found.depends) == (OPEN, ("residual", "lag"))
+    assert "lag: pair (holds 1, does not hold 1), one-hot or slopes (holds)" in found.words
+    assert "all 6 readings (residual, lag)" in judge(("residual", "lag"), lambda *_: HOLDS).words
+
+
+def test_a_value_that_is_added_to_the_ledger_is_run_and_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    wider = READINGS["lag"]._replace(values={**READINGS["lag"].values, "curved": "curves"})
+    monkeypatch.setitem(choices.READINGS, "lag", wider)
+    assert "adasp-ucb-stated:lag=curves" in experiment("ablation").cases("quick")[0].policies
+    with pytest.raises(KeyError, match="curves"):
+        ablation.score(runs(ABLATED))
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_claims_name_readings_of_the_ledger(name: str) -> None:
+    base, changes = SCORES[name]
+    frame = runs({**base, **changes[0][2].regret}, changes[0][2].shaky, changes[0][2].columns)
+    for claim in experiment(name).score(frame):
+        assert all(len(READINGS[one].values) > 1 for one in claim.depends), claim.id
+
+
+def test_a_published_figure_has_its_own_sampling_error() -> None:
+    """Of as many matrices as ours, so that the error of the ratio is sqrt(2) times ours."""
+    generator = np.random.default_rng(0)
+    values = generator.normal(100.0, 30.0, PUBLISHED_MATRICES)
+    ours, both = compared(values, np.full(len(values), 100.0)), came_out(100.0, values)
+    assert np.log(both.high / both.low) == pytest.approx(np.sqrt(2) * np.log(ours.high / ours.low))
+    covered = sum(
+        came.low <= 1 <= came.high
+        for sample in generator.normal(100.0, 30.0, (300, PUBLISHED_MATRICES))
+        for came in [came_out(100.0 + generator.normal(0.0, 30.0 / np.sqrt(PUBLISHED_MATRICES)), sample)]
+    )
+    assert 276 <= covered <= 294  # nominally 285 of 300
+
+
+def test_a_ratio_of_ratios_carries_the_error_of_its_denominators() -> None:
+    generator = np.random.default_rng(0)
+    exact, shaky = np.full(50, 2.0), generator.normal(2.0, 0.5, 50)
+    assert quotient([exact, shaky], [exact, exact]).high > 1.01
+    assert quotient([exact, exact], [shaky, exact]).high == pytest.approx(quotient([exact], [shaky]).high)
+    assert quotient([exact, shaky], [exact, shaky]).high == pytest.approx(1.0)  # of the same draws
+
+
 def test_samples_that_are_not_paired_are_refused() -> None:
     for mine in (np.array([1.0]), np.array([1.0, np.nan])):
         with pytest.raises(ValueError, match=r"samples is .* but must be paired"):
             compared(mine, np.array([1.0, 2.0]))
-
-
-def test_d_ucb_is_fitted_to_its_own_figures() -> None:
-    assert misspecification.fitted_discounting(runs(FIGURES)) == GRID[4]
 
 
 def test_a_quick_run_neither_confirms_nor_refutes() -> None:

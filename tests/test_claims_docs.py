@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from latentbandits_studies.experiments.claims import VERDICTS
+from latentbandits_studies.experiments.paper.choices import ledger
 from latentbandits_studies.experiments.paper.sentences import SENTENCES
 from latentbandits_studies.experiments.registry import ids
 
@@ -18,6 +19,11 @@ def test_every_sentence_stands_in_the_docs_with_its_verdicts() -> None:
             wanted.append((*((sentence.place, sentence.text) if place == 0 else ("", "")), name))
     assert [(where.strip(), text.strip(), name) for where, text, name, _ in listed] == wanted
     assert {verdict for *_, verdict in listed} <= set(VERDICTS)
+
+
+def test_the_readings_ledger_stands_in_the_docs() -> None:
+    for line in ledger():
+        assert f"| {' | '.join(line)} |" in PAGE
 
 
 def test_the_docs_have_every_claim_once_and_agree_with_themselves() -> None:

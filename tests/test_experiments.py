@@ -213,7 +213,7 @@ def test_reproduce_leaves_rows_and_a_description(ablation: Path, tmp_path: Path)
     assert described["size"] == "quick"
     assert described["cases"][0]["world"]["stickiness"] == 0.95
     assert described["cases"][0]["policies"]["adasp-ucb-stated:lag=none"]["lag"] == "none"
-    assert (outcomes[0].computed, outcomes[0].reused) == (0, 148)
+    assert (outcomes[0].computed, outcomes[0].reused) == (0, 332)
 
 
 def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
@@ -223,8 +223,8 @@ def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
     next((tmp_path / "runs").glob("*.parquet")).unlink()
     seen: list[tuple[int, int]] = []
     outcome = reproduce(["ablation"], tmp_path, "quick", progress=lambda done, total: seen.append((done, total)))[0]
-    assert (outcome.computed, outcome.reused) == (1, 147)
-    assert seen[-1] == (QUICK_MATRICES * 3000 + CELL, QUICK_MATRICES * 3000 + CELL)  # one policy
+    assert (outcome.computed, outcome.reused) == (1, 331)
+    assert seen[-1] == (QUICK_MATRICES * 5000 + CELL, QUICK_MATRICES * 5000 + CELL)  # one policy
     assert Store(tmp_path).descriptions()["ablation"]["seconds"] > 0.5 * whole
 
 

@@ -114,6 +114,11 @@ CORNERS: Mapping[str, tuple[Settings, Settings]] = {
         {**GATED, "arms": 2, "groups": 5, "residual_threshold": 0.7, "margin": 0.0, "min_gap": 1},
         {"noise": 0.1},
     ),
+    "residuals-before-learning": ({**GATED, "arms": 2, "margin": 0.0, "residual_before": True}, {"noise": 0.1}),
+    "residuals-before-learning-from-groups": (
+        {**GATED, "arms": 2, "groups": 5, "margin": 0.0, "residual_before": True, "learn_noise": True},
+        {"noise": 0.1},
+    ),
     "any-margin": ({**GATED, "arms": 3, "margin": 10.0}, {}),
     "greedy": ({**GATED, "arms": 3, "exploration": 0.0, "margin": 0.001}, {}),
     "heavy-ridge": ({**GATED, "arms": 3, "regularization": 20.0}, {}),
@@ -228,6 +233,22 @@ def test_residual_gate(threshold: float, probes: dict[int, tuple[list[int], int]
     """Rewards 0, 0, 0, 0, 1 of arm 0: theta = v = 1/6, and with sigma_0^2 = 1/12 z = (5/6) / (1/2) = 5/3."""
     policy = lb.policies.TraceLearner(
         arms=2, exploration=0.0, residual_threshold=threshold, residual_floor=math.sqrt(1 / 12), min_gap=6, **CONSTANT
+    )
+    rewards = [[0.0, 0.0]] * 4 + [[1.0, 0.0]] + [[0.0, 0.0]]
+    assert forced(recorded(policy, rewards, np.ones((6, 1)))) == probes
+
+
+@pytest.mark.parametrize(("threshold", "probes"), [(1.85, {6: ([0], RESIDUAL)}), (1.86, {})])
+def test_residual_gate_before_learning(threshold: float, probes: dict[int, tuple[list[int], int]]) -> None:
+    """The same rewards: before the last, theta = 0 and v = 1/5, and with sigma_0^2 = 1/11 z = 1 / sqrt(16 / 55) = 1.854."""
+    policy = lb.policies.TraceLearner(
+        arms=2,
+        exploration=0.0,
+        residual_threshold=threshold,
+        residual_floor=math.sqrt(1 / 11),
+        min_gap=6,
+        residual_before=True,
+        **CONSTANT,
     )
     rewards = [[0.0, 0.0]] * 4 + [[1.0, 0.0]] + [[0.0, 0.0]]
     assert forced(recorded(policy, rewards, np.ones((6, 1)))) == probes

@@ -139,6 +139,8 @@ class TraceLearner(PlainPolicy):
         How many of them a probe visits, with one group; 0 for all. It visits arms that no probe has visited before, in order, and then
         those that have paid most in probes so far. They cost least, and soon they are the same in every probe, so that what the fingerprint
         says of them is fresh. Arms that are not visited keep their part of it.
+    residual_before : bool
+        Residual gate: take the residual before the reward is learned, a prediction error, and not after, as Algorithm 4 prints it.
 
     Notes
     -----
@@ -172,6 +174,7 @@ class TraceLearner(PlainPolicy):
     hazard: Annotated[Sequence[float] | np.ndarray, Vector(1)] = ()
     probe_set: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = ()
     probe_size: Annotated[int, AtLeast(0)] = 0
+    residual_before: bool = False
 
     def check(self) -> None:
         """Refuse settings that contradict each other."""
@@ -303,12 +306,9 @@ class TraceLearner(PlainPolicy):
         if choice.tags[PROBE_REASON] == 0:
             arm = choice.arms[0]
             reward = mean_of_round(memory.noise[0], not self.learn_noise, 1.0, self.groups, arm, rewards)
-            residual, variance = update(
-                memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.groups), reward
-            )
+            scalars.lag_residual = learn_arm(self, memory, choice.features, arm, float(self.groups), reward)
             scalars.lag_arm = arm
             scalars.lag_reward = reward
-            scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, float(self.groups)))
             return
 
         number = visited(self, choice)
@@ -324,9 +324,7 @@ class TraceLearner(PlainPolicy):
                 weight += 1.0
             reward /= weight
             arm = choice.arms[first]
-            residual, variance = update(
-                memory.factor, memory.coefficients, memory.gain, arm, choice.features, weight, reward
-            )
+            residual = learn_arm(self, memory, choice.features, arm, weight, reward)
             if self.probe_size > 0:
                 memory.visits[arm].number += 1
                 memory.visits[arm].paid += reward
@@ -336,7 +334,7 @@ class TraceLearner(PlainPolicy):
                 best = reward
                 scalars.lag_arm = arm
                 scalars.lag_reward = reward
-                scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, weight))
+                scalars.lag_residual = residual
         if kept:
             memory.arrived[slot] += 1
             show(memory, probe)
@@ -358,6 +356,20 @@ class TraceLearner(PlainPolicy):
     def grow(self, memory: Memory) -> Memory:
         """Return the memory with one arm more: a fresh regression, and features that nobody has seen in those of the others."""
         return enlarge(self.larger().init(), memory, self.positions())
+
+
+@kernel
+def learn_arm(
+    policy: TraceLearner, memory: Memory, features: np.ndarray, arm: int, weight: float, reward: float
+) -> float:
+    """Update an arm's regression by the mean of `weight` rewards, and return its Studentized residual."""
+    predicted, uncertainty = 0.0, 0.0
+    if policy.residual_before:
+        predicted, uncertainty = predict(memory.factor, memory.coefficients, arm, features)
+    residual, variance = update(memory.factor, memory.coefficients, memory.gain, arm, features, weight, reward)
+    if policy.residual_before:
+        residual, variance = reward - predicted, uncertainty
+    return float(residual / math.sqrt(variance + floor(policy, memory, weight)))
 
 
 @kernel

@@ -247,10 +247,13 @@ def stationary(chain: np.ndarray) -> np.ndarray:
     return shares  # type: ignore[no-any-return]
 
 
-def separated(generator: np.random.Generator, states: int, arms: int, distance: float) -> np.ndarray:
+def separated(
+    generator: np.random.Generator, states: int, arms: int, distance: float, pairs: bool = False
+) -> np.ndarray:
     """Sample mean rewards from the unit cube so that the two nearest states are exactly `distance` apart.
 
-    States are sampled one by one and kept if no other is nearer than `distance`; the last is put at that distance from a random one.
+    States are sampled one by one and kept if no other is nearer than `distance`; the last is put at that distance from a random one, or
+    with `pairs` every second one from the one before it, so that every state has a neighbour at `distance`.
 
     Examples
     --------
@@ -264,14 +267,15 @@ def separated(generator: np.random.Generator, states: int, arms: int, distance: 
     for _ in range(200):
         points: list[np.ndarray] = []
         for _ in range(2000):
-            last = len(points) == states - 1
-            if last:
+            second = pairs and len(points) % 2 == 1
+            if second or len(points) == states - 1:
                 direction = generator.standard_normal(arms)
-                point = points[generator.integers(len(points))] + distance * direction / np.linalg.norm(direction)
+                near = points[-1] if second else points[generator.integers(len(points))]
+                point = near + distance * direction / np.linalg.norm(direction)
             else:
                 point = generator.random(arms)
             inside = ((point >= 0) & (point <= 1)).all()
-            # the last state touches one other; some slack for rounding
+            # some states touch one other; some slack for rounding
             if inside and all(np.linalg.norm(point - other) >= distance * (1 - 1e-12) for other in points):
                 points.append(point)
             if len(points) == states:

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from latentbandits.policies.groups import LIMIT
+from latentbandits.policies.groups import ADAPTIVE, LIMIT
 from latentbandits.presentation.palette import label
-from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case, Size
@@ -17,112 +17,104 @@ from latentbandits_studies.experiments.claims import (
     ABOVE,
     FAILS,
     HOLDS,
+    STRETCH,
     Claim,
-    agreed,
     all_of,
     matches,
     mean,
     near,
     order,
-    per_draw,
+    upto,
+    with_horizons,
     worst,
 )
 from latentbandits_studies.experiments.paper import printed
-from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, contestants, in_table
+from latentbandits_studies.experiments.paper.choices import READINGS, judge
+from latentbandits_studies.experiments.paper.worlds import (
+    MATRICES,
+    OPEN_SETTINGS,
+    QUICK_MATRICES,
+    contestants,
+    same_features,
+    under,
+)
 from latentbandits_studies.experiments.plots import bars, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "full, without lag, without fingerprint, fixed schedules with the same features, at stay 0.95 and 0.5"
-# The paper states neither horizon nor noise of its ablation: 0.05 is that of its robustness experiments, 0.01 that of the main table.
-HORIZON, NOISES = 3_000, (0.05, 0.01)
 STAY = (0.95, 0.5)
-# The gates as the text states them ("unless stated otherwise"), with the lag as a pair or as one-hot, between which the text leaves the
-# choice open; and gates and lag that fit the main table
-STATED = ("pair", "slopes")
-PROFILES = (*STATED, "fitted")
+# What its verdicts depend on and the paper does not state; the interval only where a fixed schedule is compared
+WORLD = ("ablation noise", "ablation horizon")
+INTERVAL = "ablation interval"
+HORIZONS = tuple(READINGS["ablation horizon"].values.values())
 PARTS = ("full", "no lag", "no fingerprint")
-# The paper does not state the interval of its fixed schedules either, and it decides: so three are tried, the last or last but one of
-# which fits the main table
-INTERVALS = {"adarp-ucb": (4, 10, 20), "adasp-ucb": (4, 10, 40)}
 FIXED = "fixed schedule"  # of any interval
-STICKY, FAST = "stay 0.95, noise 0.05", "stay 0.5, noise 0.05"
+PROFILES = {
+    ("stated", "pair"): "stated gates, lag as pair",
+    ("stated", "one-hot"): "stated gates, lag one-hot",
+    ("table's", "slopes"): "gates and lag of the table",
+}  # of the figure
+
+
+def place(stay: float, noise: str) -> str:
+    """Return the name of a case."""
+    return f"stay {stay:g}, noise {noise}"
 
 
 def cases(size: Size) -> list[Case]:
-    """Return one case per stay probability and noise, with both profiles of the gates."""
-    quick = size != "full"
-    draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, 3)
+    """Return one case per stay probability and noise, with every reading of gates, lag, residual and interval."""
+    draws, repeats = MATRICES if size == "full" else QUICK_MATRICES, READINGS["repeats"].values["1"]
     planned = []
-    for noise in NOISES:
+    for noise, sigma in READINGS["ablation noise"].values.items():
         for stay in STAY:
-            world = HiddenMarkov(states=10, arms=2, stickiness=stay, noise=noise)
-            planned.append(
-                Case(f"stay {stay:g}, noise {noise:g}", world, contestants(labels()), HORIZON, draws, repeats)
-            )
+            world = HiddenMarkov(states=10, arms=2, stickiness=stay, noise=sigma)
+            sizes: dict[str, Any] = {"draws": draws, "repeats": repeats, "bins": max(HORIZONS) // STRETCH}
+            planned.append(Case(place(stay, noise), world, contestants(labels()), max(HORIZONS), **sizes))
     return planned
 
 
 def labels() -> list[str]:
     """Return the specs of all policies."""
-    listed = [spec(name, profile, variant) for name in INTERVALS for profile in PROFILES for variant in variants(name)]
+    settings = [READINGS[name].values for name in (*OPEN_SETTINGS, INTERVAL)]
+    listed = [
+        spec(name, part, *values) for name in ADAPTIVE for part in (*PARTS, FIXED) for values in product(*settings)
+    ]
     return [LIMIT, "rp-ucb", "sp-ucb", *dict.fromkeys(listed)]
 
 
-def spec(name: str, profile: str, variant: str) -> str:
-    """Return the spec of a policy's variant under a profile of gates and lag.
+def spec(name: str, part: str, gates: str, lag: str, residual: str, tau: str = "") -> str:
+    """Return the spec of a policy without some part, under a reading of the rest.
 
     Examples
     --------
-    >>> from latentbandits_studies.experiments.ablation import spec
-    >>> spec("adasp-ucb", "slopes", "no fingerprint"), spec("adarp-ucb", "fitted", "fixed 4")
-    ('adasp-ucb-stated:lag=slopes,fingerprint=False', 'adarp-ucb-table:gated=False,interval=4')
+    >>> from latentbandits_studies.experiments.ablation import FIXED, spec
+    >>> spec("adasp-ucb", "no fingerprint", "stated", "slopes", "after")
+    'adasp-ucb-stated:lag=slopes,fingerprint=False'
+    >>> spec("adarp-ucb", FIXED, "stated", "pair", "before", "4")
+    'adarp-ucb-table:gated=False,interval=4,lag=pair'
     """
-    changes = {"lag": profile} if profile == "slopes" else {}
-    if variant == "no lag":
-        changes["lag"] = "none"
-    elif variant == "no fingerprint":
-        changes["fingerprint"] = "False"
-    elif variant != "full":
-        changes |= {"gated": "False", "interval": variant.removeprefix("fixed ")}
-    base = in_table(name) if profile == "fitted" else f"{name}-stated"
-    return ":".join(filter(None, [base, ",".join(f"{key}={value}" for key, value in changes.items())]))
+    if part == FIXED:  # without gates, all that is left of them is the lag
+        return same_features(name, READINGS[INTERVAL].values[tau], READINGS["lag"].values[lag])
+    changes: dict[str, dict[str, object]] = {"no lag": {"lag": "none"}, "no fingerprint": {"fingerprint": False}}
+    return under(name, gates, lag, residual, **changes.get(part, {}))
 
 
-def fixed(interval: int) -> str:
-    """Return the name of the variant that probes once in an interval."""
-    return f"fixed {interval}"
-
-
-def variants(name: str) -> tuple[str, ...]:
-    """Return all variants of a policy."""
-    return (*PARTS, *map(fixed, INTERVALS[name]))
-
-
-def _figures(results: pd.DataFrame, case: str, name: str, profile: str) -> str:
-    return ", ".join(f"{mean(results, case, spec(name, profile, variant)):.0f} {variant}" for variant in variants(name))
-
-
-def _costs_most(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
+def _costs_most(results: pd.DataFrame, case: str, labels: Sequence[str], column: str) -> str:
     """Judge that the first costs more than any other: that what it lacks is the main gain, all else being the same."""
     others = labels[1:]
-    return all_of((order(results, case, labels[0], other, len(others)).word for other in others), ABOVE)
+    return all_of((order(results, case, labels[0], other, len(others), column).word for other in others), ABOVE)
 
 
-def _same(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
+def _same(results: pd.DataFrame, case: str, labels: Sequence[str], column: str) -> str:
     """Judge that all others are as good as the first, within 10 %."""
     others = labels[1:]
-    return worst(near(order(results, case, other, labels[0], len(others)), 0.1) for other in others)
+    return worst(near(order(results, case, other, labels[0], len(others), column), 0.1) for other in others)
 
 
-def _sizes(results: pd.DataFrame, case: str, labels: Sequence[str]) -> str:
+def _sizes(results: pd.DataFrame, case: str, labels: Sequence[str], column: str) -> str:
     """Judge that the published figures come out."""
     published = printed.ABLATION[re.split("-stated|-table", labels[0])[0]]
-    return matches(list(published.values()), [interval(per_draw(results, case, label)) for label in labels])
-
-
-def _listed(verdicts: Sequence[str]) -> str:
-    """Return the verdicts of all intervals in words, once if they are the same."""
-    return verdicts[0] if len(set(verdicts)) == 1 else ", ".join(verdicts) + " for the three intervals"
+    return matches(results, case, labels, published.values(), column)
 
 
 def window_claim(share: float) -> Claim:
@@ -137,55 +129,56 @@ def window_claim(share: float) -> Claim:
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
-    """Judge the paper's figures and its reading of them, with the stated gates; what the fitted ones give is remarked."""
+    """Judge the paper's figures and its reading of them, under every reading of what it does not state."""
+    results = with_horizons(results, HORIZONS)
     sp, rp = printed.ABLATION["adasp-ucb"], printed.ABLATION["adarp-ucb"]
     sequential = (
         f"{sp['full']:.0f} full, {sp['no fingerprint']:.0f} without fingerprint, {sp[FIXED]:.0f} fixed schedule"
     )
     first, last = f"{rp['full']:.0f} full, about {rp['no lag']:.0f}", f"{rp[FIXED]:.0f} fixed schedule"
-    preset = {name: f"{mean(results, STICKY, name):.0f}" for name in ("sp-ucb", "rp-ucb")}
+    sticky, column = place(STAY[0], READINGS["ablation noise"].default), upto(HORIZONS[0])
+    preset = {name: f"{mean(results, sticky, name, column):.0f}" for name in ("sp-ucb", "rp-ucb")}
     claims = (
         (
             "adasp-fingerprint",
             "AdaSP-UCB, stay 0.95: the fingerprint is the main gain (taking it away costs more than taking lag or gates away)",
             sequential,
-            Judge("adasp-ucb", STICKY, _costs_most, ("no fingerprint", "no lag", FIXED)),
+            Judge("adasp-ucb", STAY[0], _costs_most, ("no fingerprint", "no lag", FIXED)),
             "",
         ),
         (
             "adasp-fixed",
             "AdaSP-UCB, stay 0.95: without its fingerprint it is as good as the fixed schedule (within 10 %)",
             f"{sp['no fingerprint']:.0f} and {sp[FIXED]:.0f}",
-            Judge("adasp-ucb", STICKY, _same, (FIXED, "no fingerprint")),
+            Judge("adasp-ucb", STAY[0], _same, (FIXED, "no fingerprint")),
             f"the fixed schedules have the same features; the preset SP-UCB has {preset['sp-ucb']}",
         ),
         (
             "adasp-figures",
             "AdaSP-UCB, stay 0.95: the figures come out within 15 %",
             sequential,
-            Judge("adasp-ucb", STICKY, _sizes, tuple(sp)),
-            "the horizon is ours",
+            Judge("adasp-ucb", STAY[0], _sizes, tuple(sp)),
+            "",
         ),
         (
             "adarp-timing",
             "AdaRP-UCB, stay 0.95: adaptive timing is the main gain (a fixed schedule costs more than dropping lag or fingerprint)",
             f"{first} without either, {last}",
-            Judge("adarp-ucb", STICKY, _costs_most, (FIXED, "no lag", "no fingerprint")),
-            "the interval decides, which the paper does not state; the preset RP-UCB, with a pair and no gates, has "
-            f"{preset['rp-ucb']}",
+            Judge("adarp-ucb", STAY[0], _costs_most, (FIXED, "no lag", "no fingerprint")),
+            f"the preset RP-UCB, with a pair and no gates, has {preset['rp-ucb']}",
         ),
         (
             "adarp-figures",
             "AdaRP-UCB, stay 0.95: the figures come out within 15 %",
             f"{first} without lag and without fingerprint, {last}",
-            Judge("adarp-ucb", STICKY, _sizes, tuple(rp)),
-            "the horizon is ours",
+            Judge("adarp-ucb", STAY[0], _sizes, tuple(rp)),
+            "",
         ),
         (
             "fast-identical",
             "Stay 0.5: AdaSP-UCB, it without a fingerprint and its fixed schedule are nearly the same (within 10 %)",
             "nearly identical",
-            Judge("adasp-ucb", FAST, _same, ("full", "no fingerprint", FIXED)),
+            Judge("adasp-ucb", STAY[1], _same, ("full", "no fingerprint", FIXED)),
             "",
         ),
     )
@@ -194,63 +187,64 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 
 class Judge(NamedTuple):
-    """How variants of a policy are judged in a case; `FIXED` among them stands for each interval in turn."""
+    """How variants of a policy are judged at a stay probability; `FIXED` among them stands for each interval in turn."""
 
     who: str
-    case: str
-    rule: Callable[[pd.DataFrame, str, Sequence[str]], str]
+    stay: float
+    rule: Callable[[pd.DataFrame, str, Sequence[str], str], str]
     variants: Sequence[str]
 
-    def verdicts(self, results: pd.DataFrame, case: str, profile: str) -> list[str]:
-        """Return a verdict for every interval of the fixed schedules."""
-        choices = [[fixed(tau) if part == FIXED else part for part in self.variants] for tau in INTERVALS[self.who]]
-        return [self.rule(results, case, [spec(self.who, profile, part) for part in parts]) for parts in choices]
 
+def _claim(results: pd.DataFrame, name: str, text: str, published: str, given: Judge, why: str) -> Claim:
+    """Judge under every reading, and show the figures of the default one."""
+    depends = (*WORLD, *OPEN_SETTINGS, *((INTERVAL,) if FIXED in given.variants else ()))
 
-def _claim(results: pd.DataFrame, name: str, text: str, published: str, judge: Judge, why: str) -> Claim:
-    """Judge under all noises, encodings of the lag and intervals."""
-    places = [(profile, judge.case.replace("0.05", f"{noise:g}")) for noise in NOISES for profile in STATED]
-    verdicts = {(profile, case): judge.verdicts(results, case, profile) for profile, case in places}
-    measured = [
-        f"{case.split(', ')[1]}, {profile}: {_figures(results, case, judge.who, profile)} ({_listed(judged)})"
-        for (profile, case), judged in verdicts.items()
-    ]
-    fits = _listed(judge.verdicts(results, judge.case, "fitted"))
-    figures = _figures(results, judge.case, judge.who, "fitted")
-    other = f"gates and lag fitted to the main table, noise 0.05: {figures} ({fits})"
-    verdict = agreed(word for judged in verdicts.values() for word in judged)
-    return Claim(
-        f"ablation/{name}", text, published, "; ".join(measured), verdict, "; ".join(filter(None, [why, other]))
-    )
+    def verdict(noise: str, horizon: str, *settings: str) -> str:
+        compared = [spec(given.who, part, *settings) for part in given.variants]
+        column = upto(READINGS["ablation horizon"].values[horizon])
+        return given.rule(results, place(given.stay, noise), compared, column)
+
+    found, defaults = judge(depends, verdict), {each: READINGS[each].default for each in depends}
+    case, column = place(given.stay, defaults["ablation noise"]), upto(HORIZONS[0])
+    shown = {part: spec(given.who, part, *(defaults[each] for each in OPEN_SETTINGS)) for part in PARTS}
+    shown |= {f"fixed {tau}": spec(given.who, FIXED, "", defaults["lag"], "", tau) for tau in READINGS[INTERVAL].values}
+    figures = ", ".join(f"{mean(results, case, label, column):.0f} {part}" for part, label in shown.items())
+    measured = f"{figures} (the first reading of each); {found.words}"
+    return Claim(f"ablation/{name}", text, published, measured, found.verdict, why, depends=found.depends)
 
 
 def finding(results: pd.DataFrame) -> str:
-    """Return what each part is worth at stay 0.95, with the stated gates and the lag as a pair."""
+    """Return what each part is worth at stay 0.95, under the first reading of everything but the interval."""
+    table, column = with_horizons(results, HORIZONS), upto(HORIZONS[0])
+    case, usual = place(STAY[0], READINGS["ablation noise"].default), [READINGS[each].default for each in OPEN_SETTINGS]
     parts = []
-    for name, intervals in INTERVALS.items():
-        regret = {variant: mean(results, STICKY, spec(name, STATED[0], variant)) for variant in variants(name)}
-        fixed_ones = [regret[fixed(tau)] / regret["full"] for tau in intervals]
-        lost = ", ".join(f"{regret[part] / regret['full']:.2f} with {part}" for part in PARTS[1:])
-        parts.append(f"{label(name)}: {lost}, {min(fixed_ones):.2f} to {max(fixed_ones):.2f} on a fixed schedule")
-    return f"Regret over that of the full policy (stay 0.95, stated gates): {'; '.join(parts)}, which depends on the interval."
+    for name in ADAPTIVE:
+        full = spec(name, "full", *usual)
+        lost = {part: order(table, case, spec(name, part, *usual), full, column=column).ratio for part in PARTS[1:]}
+        timed = [
+            order(table, case, spec(name, FIXED, "", READINGS["lag"].default, "", tau), full, column=column).ratio
+            for tau in READINGS[INTERVAL].values
+        ]
+        without = ", ".join(f"{ratio:.2f} with {part}" for part, ratio in lost.items())
+        parts.append(f"{label(name)}: {without}, {min(timed):.2f} to {max(timed):.2f} on a fixed schedule")
+    return f"Regret over that of the full policy ({case}): {'; '.join(parts)}, which depends on the interval."
 
 
 def plot_parts(results: pd.DataFrame) -> Figure:
-    """Ablations of AdaRP-UCB and AdaSP-UCB: a line of panels per case, a panel per profile of gates and lag."""
-    titles = {
-        "pair": "stated gates, lag as pair",
-        "slopes": "stated gates, lag as slopes",
-        "fitted": "fitted gates and lag",
-    }
-    places = [(case, profile) for case in dict.fromkeys(results["case"]) for profile in titles]
-    names = [(policy, variant) for policy in INTERVALS for variant in variants(policy)]
+    """Ablations of AdaRP-UCB and AdaSP-UCB: a line of panels per case, a panel per reading of gates and lag."""
+    table = with_horizons(results, HORIZONS)
+    table = table.assign(regret=table[upto(HORIZONS[0])])
+    taus = sorted(READINGS[INTERVAL].values, key=float)
+    parts = [(part, "") for part in PARTS] + [(FIXED, tau) for tau in taus]
+    names = [(name, *part) for name in ADAPTIVE for part in parts]
+    places = [(case, profile) for case in dict.fromkeys(table["case"]) for profile in PROFILES]
     figure, grid = panels(len(places) // 3, 3, (9.4, 10.2), sharey="row", sharex=True)
-    for axes, (case, profile) in zip(grid, places, strict=True):
-        published = [printed.ABLATION[who].get(FIXED if "fixed" in part else part) for who, part in names]
-        shown = [spec(policy, profile, variant) for policy, variant in names]
-        texts = [f"{label(policy)[:5]} {variant}" for policy, variant in names]
-        bars(axes, results, case, shown, texts, published if "0.95" in case else [None] * len(names))
-        axes.set_title(f"{case}\n{titles[profile]}", fontsize=8)
+    for axes, (case, (gates, lag)) in zip(grid, places, strict=True):
+        published = [printed.ABLATION[who].get(part) for who, part, _ in names]
+        shown = [spec(who, part, gates, lag, READINGS["residual"].default, tau) for who, part, tau in names]
+        texts = [f"{label(who)[:5]} {f'fixed {tau}' if tau else part}" for who, part, tau in names]
+        bars(axes, table, case, shown, texts, published if "0.95" in case else [None] * len(names))
+        axes.set_title(f"{case}\n{PROFILES[gates, lag]}", fontsize=8)
     for axes in grid[::3]:
         axes.set_ylabel("regret per group")
     return figure
@@ -258,7 +252,7 @@ def plot_parts(results: pd.DataFrame) -> Figure:
 
 PARTS_SHOWN = Illustration(
     "ablation",
-    "What each part buys; the fixed schedule has the same features. Diamonds: published (there the fixed "
+    f"What each part buys in {HORIZONS[0]:,} rounds; the fixed schedule has the same features. Diamonds: published (there the fixed "
     "schedules are RP-UCB and SP-UCB). Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
     plot_parts,
 )

@@ -1,12 +1,13 @@
 """Claims about results, and how they are judged: runs are paired, orders have intervals, and a tie is an answer."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from latentbandits.settings import InvalidValueError
-from latentbandits.simulation.results import interval, ratio
+from latentbandits.simulation.results import interval
 from latentbandits_studies.experiments.once import once
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ KINDS: Mapping[str, str] = {
 # in eight rows of the main table and scatters there by 2 % (standard deviation) and 7 % (range).
 PRINT_TIE = 0.05
 REPRODUCED = 0.15  # the share of a published figure by which ours may differ
+PUBLISHED_MATRICES = 128  # of every published mean: stated for the main table, taken to be the same elsewhere
 BELOW, ABOVE = "below", "above"
+STRETCH = 1_000  # rounds of a stretch, where the regret of several horizons is read off one run
 
 
 class Claim(NamedTuple):
@@ -40,6 +43,7 @@ class Claim(NamedTuple):
     why : a remark, where one is needed
     kind : who says it, one of `KINDS`
     points_to : of a quick run, which judges nothing, the verdict that it points to
+    depends : what it depends on and the paper does not state: names of readings in `paper/choices.py`
     """
 
     id: str
@@ -50,6 +54,7 @@ class Claim(NamedTuple):
     why: str = ""
     kind: str = PAPER
     points_to: str = ""
+    depends: tuple[str, ...] = ()
 
     @property
     def hint(self) -> str:
@@ -87,25 +92,62 @@ class Order(NamedTuple):
         return f"{self.ratio:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
+class _Cell(NamedTuple):
+    """A policy in a case: its rows in the table, and their runs, in order; a run is a draw and a repeat."""
+
+    rows: np.ndarray
+    runs: np.ndarray
+
+
+_REPEATS = 1 << 20  # more than any draw has: a run is draw * _REPEATS + repeat
+
+
 @once
-def _runs(results: "pd.DataFrame", column: str) -> "dict[tuple[str, str], pd.Series]":
-    """Return a column by draw and repeat, of all cases and policies."""
-    runs = results.set_index(["case", "policy", "draw", "repeat"])[column].astype(float)
-    parts = runs.groupby(level=[0, 1])
-    return {(str(case), str(policy)): part.droplevel([0, 1]).sort_index() for (case, policy), part in parts}
+def _cells(results: "pd.DataFrame") -> dict[tuple[str, str], _Cell]:
+    """Return where each policy in each case has its rows."""
+    repeats = results["repeat"].to_numpy() if "repeat" in results else 0
+    runs = results["draw"].to_numpy() * _REPEATS + repeats
+    cells = {}
+    for (case, policy), rows in results.groupby(["case", "policy"], sort=False).indices.items():
+        ordered = rows[np.argsort(runs[rows], kind="stable")]
+        cells[str(case), str(policy)] = _Cell(ordered, runs[ordered])
+    return cells
+
+
+@once
+def _values(results: "pd.DataFrame", column: str) -> np.ndarray:
+    values: np.ndarray = results[column].to_numpy(dtype=float)
+    return values
 
 
 @once
 def per_draw(results: "pd.DataFrame", case: str, policy: str, column: str = "regret") -> np.ndarray:
     """Return one number per draw of the world: the mean of a column over the repeats of a policy in a case."""
-    return _means(_runs(results, column)[case, policy])
+    return _means(results, _cells(results)[case, policy], column)
 
 
-def _means(runs: "pd.Series") -> np.ndarray:
-    means: np.ndarray = runs.groupby(level="draw").mean().to_numpy()
-    return means
+def _means(results: "pd.DataFrame", cell: _Cell, column: str) -> np.ndarray:
+    first = np.flatnonzero(np.diff(cell.runs // _REPEATS, prepend=-1))
+    sums: np.ndarray = np.add.reduceat(_values(results, column)[cell.rows], first)
+    return sums / np.diff(first, append=len(cell.rows))
 
 
+def upto(horizon: int) -> str:
+    """Return the column with the regret of the first so many rounds, see `with_horizons`."""
+    return f"regret of {horizon} rounds"
+
+
+@once
+def with_horizons(results: "pd.DataFrame", horizons: tuple[int, ...]) -> "pd.DataFrame":
+    """Return results with a column for each horizon: the regret up to there, from curves of one point per `STRETCH` rounds.
+
+    No policy knows the horizon, so that a shorter run is the beginning of a longer one.
+    """
+    curves = np.stack(results["regret_curve"].to_list()).astype(float).cumsum(axis=1)
+    return results.assign(**{upto(horizon): curves[:, horizon // STRETCH - 1] for horizon in horizons})
+
+
+@once
 def order(
     results: "pd.DataFrame",
     case: str,
@@ -119,11 +161,19 @@ def order(
 
     `among` is the number of comparisons that one claim makes: they share the 5 % (Bonferroni).
     """
-    mine, theirs = _runs(results, column)[case, policy], _runs(results, column)[other_case or case, other]
-    if not mine.index.equals(theirs.index):  # one of them has been played on fewer matrices, or less often
-        shared = mine.index.intersection(theirs.index)
-        mine, theirs = mine[shared], theirs[shared]
-    return compared(_means(mine), _means(theirs), among)
+    mine, theirs = paired(results, ((case, policy), (other_case or case, other)), column)
+    return compared(mine, theirs, among)
+
+
+def paired(results: "pd.DataFrame", cells: Sequence[tuple[str, str]], column: str = "regret") -> list[np.ndarray]:
+    """Return one number per draw of some cells (a case and a policy each), of the runs that all of them have."""
+    found = [_cells(results)[cell] for cell in cells]
+    if all(np.array_equal(found[0].runs, cell.runs) for cell in found[1:]):
+        return [per_draw(results, *cell, column) for cell in cells]
+    shared = found[0].runs  # some have been played on fewer matrices, or less often
+    for cell in found[1:]:
+        shared = np.intersect1d(shared, cell.runs)
+    return [_means(results, _Cell(cell.rows[np.isin(cell.runs, shared)], shared), column) for cell in found]
 
 
 def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:
@@ -136,13 +186,37 @@ def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:
     >>> compared(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])).word
     'below'
     """
-    if len(mine) != len(theirs) or not (np.isfinite(mine).all() and np.isfinite(theirs).all()):
-        raise InvalidValueError(
-            "claims", "samples", [len(mine), len(theirs)], "paired: one finite number of each for every draw"
-        )
-    if theirs.mean() == 0:  # counts of something that never happens
-        return Order(1.0, 1.0, 1.0) if mine.mean() == 0 else Order(np.inf, np.inf, np.inf)
-    return Order(*ratio(mine, theirs, 1 - 0.05 / among))
+    return quotient([mine], [theirs], among)
+
+
+def quotient(upper: Sequence[np.ndarray], lower: Sequence[np.ndarray], among: int = 1) -> Order:
+    """Return a product of means over another product of means, all of paired samples: the interval carries the error of every mean.
+
+    Examples
+    --------
+    What a policy grows by, over what another grows by:
+
+    >>> import numpy as np
+    >>> from latentbandits_studies.experiments.claims import quotient
+    >>> mine, theirs = np.array([1.0, 3.0]), np.array([2.0, 2.0])
+    >>> quotient([3 * mine, theirs], [mine, 2 * theirs])
+    Order(ratio=1.5, low=1.5, high=1.5)
+    """
+    counts = [len(sample) for sample in (*upper, *lower)]
+    means, others = ([float(sample.mean()) for sample in part] for part in (upper, lower))
+    if len(set(counts)) > 1 or not all(map(math.isfinite, (*means, *others))):
+        raise InvalidValueError("claims", "samples", counts, "paired: one finite number of each for every draw")
+    above, below = math.prod(means), math.prod(others)
+    if below == 0:  # counts of something that never happens
+        return Order(1.0, 1.0, 1.0) if above == 0 else Order(np.inf, np.inf, np.inf)
+    if above == 0:
+        return Order(0.0, 0.0, 0.0)
+    logarithm = np.zeros(counts[0])  # to first order, draw by draw
+    for part, middles, sign in ((upper, means, 1.0), (lower, others, -1.0)):
+        for sample, middle in zip(part, middles, strict=True):
+            logarithm += sign * (sample / middle - 1)
+    _, low, high = interval(logarithm, 1 - 0.05 / among)
+    return Order(above / below, above / below * math.exp(low), above / below * math.exp(high))
 
 
 def mean(results: "pd.DataFrame", case: str, policy: str, column: str = "regret") -> float:
@@ -150,9 +224,9 @@ def mean(results: "pd.DataFrame", case: str, policy: str, column: str = "regret"
     return float(per_draw(results, case, policy, column).mean())
 
 
-def shown(results: "pd.DataFrame", case: str, policy: str) -> str:
+def shown(results: "pd.DataFrame", case: str, policy: str, column: str = "regret") -> str:
     """Return a mean regret and the half width of its 95 % interval over draws, as text."""
-    middle, low, high = interval(per_draw(results, case, policy))
+    middle, low, high = interval(per_draw(results, case, policy, column))
     return f"{middle:,.0f} \N{PLUS-MINUS SIGN} {(high - low) / 2:,.0f}"
 
 
@@ -201,36 +275,57 @@ def worst(verdicts: Iterable[str]) -> str:
 
 
 def agreed(verdicts: Iterable[str]) -> str:
-    """Return the verdict under all readings that the paper leaves open, if they agree.
-
-    Where they differ and one confirms, or cannot be judged itself, the claim cannot be judged; where none does, one that refutes is enough.
+    """Return the verdict under all readings of something that the paper leaves open if they agree; else it cannot be judged.
 
     Examples
     --------
     >>> from latentbandits_studies.experiments.claims import agreed
     >>> agreed(["holds", "holds"]), agreed(["holds", "does not hold"]), agreed(["tied", "does not hold"])
-    ('holds', 'cannot be judged', 'does not hold')
+    ('holds', 'cannot be judged', 'cannot be judged')
     """
     given = set(verdicts)
-    if len(given) == 1:
-        return given.pop()
-    return OPEN if given & {HOLDS, OPEN} else FAILS
+    return given.pop() if len(given) == 1 else OPEN
 
 
-def matches(published: Sequence[float], measured: Sequence[tuple[float, float, float]]) -> str:
-    """Judge that published figures come out: each mean (with its interval) within 15 % of the figure.
+def came_out(figure: float, values: np.ndarray, among: int = 1) -> Order:
+    """Return our mean over a published one, both with their sampling error.
 
-    One whose interval lies outside refutes it; one whose interval only reaches outside leaves it open.
+    The published mean is one of other matrices, which scatter as ours do: of as many as the paper samples for a configuration.
 
     Examples
     --------
-    >>> from latentbandits_studies.experiments.claims import matches
-    >>> matches([100], [(105, 100, 110)]), matches([100], [(150, 140, 160)]), matches([100], [(114, 108, 120)])
-    ('holds', 'does not hold', 'cannot be judged')
+    >>> import numpy as np
+    >>> from latentbandits_studies.experiments.claims import came_out
+    >>> came_out(100.0, np.linspace(50.0, 160.0, 128)).text
+    '1.05 (0.97 to 1.13)'
     """
+    ours = compared(values, np.ones(len(values)), among)
+    if ours.ratio == 0:
+        return Order(0.0, 0.0, 0.0)
+    reach = np.log(ours.high / ours.ratio) * np.sqrt(1 + len(values) / PUBLISHED_MATRICES)
+    ratio = ours.ratio / figure
+    return Order(ratio, ratio * float(np.exp(-reach)), ratio * float(np.exp(reach)))
+
+
+@once
+def reproduced(
+    results: "pd.DataFrame", case: str, policy: str, figure: float, among: int = 1, column: str = "regret"
+) -> str:
+    """Judge that a published figure comes out: our mean within 15 % of it, where both have their sampling error."""
+    return near(came_out(figure, per_draw(results, case, policy, column), among), REPRODUCED)
+
+
+def matches(
+    results: "pd.DataFrame", case: str, policies: Sequence[str], figures: Iterable[float], column: str = "regret"
+) -> str:
+    """Judge that published figures come out, each within 15 %; they share the 5 %.
+
+    One whose interval lies outside refutes it; one whose interval only reaches outside leaves it open.
+    """
+    among = len(policies)
     return worst(
-        near(Order(*(value / figure for value in span)), REPRODUCED)
-        for figure, span in zip(published, measured, strict=True)
+        reproduced(results, case, policy, figure, among, column)
+        for policy, figure in zip(policies, figures, strict=True)
     )
 
 

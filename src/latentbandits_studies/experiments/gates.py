@@ -295,14 +295,9 @@ def finding(results: pd.DataFrame) -> str:
     """Return what the figure shows, in words, for AdaRP-UCB in the default world."""
     lines = table(results).set_index(["case", "policy", "profile", *GATES])
     name = ADAPTIVE[0]
+    shown = ((TABLE, GATES[:1]), (TABLE, GATES[1:2]), (STATED, ALL), (STATED, GATES[:2]))
     residual, margin, every, spared = (
-        lines.loc[("default", name, profile, *(gate in on for gate in GATES))]
-        for profile, on in (
-            (TABLE, ("residual",)),
-            (TABLE, ("margin",)),
-            (STATED, ALL),
-            (STATED, ("residual", "margin")),
-        )
+        lines.loc[("default", name, profile, *(gate in on for gate in GATES))] for profile, on in shown
     )
     return (
         f"{label(name)} in the default world. With the table's gates, the residual gate alone finds {residual['recall']:.0%} of the "

@@ -1,5 +1,7 @@
 """Many arms: a randomized probe stays one round, a sequential probe grows with the arms unless it visits only some of them."""
 
+import dataclasses
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,7 +17,6 @@ from latentbandits_studies.experiments.claims import (
     ABOVE,
     FAILS,
     HOLDS,
-    OPEN,
     TARGET,
     TIED,
     Claim,
@@ -25,7 +26,9 @@ from latentbandits_studies.experiments.claims import (
     mean,
     order,
     per_draw,
+    quotient,
 )
+from latentbandits_studies.experiments.paper.choices import READINGS, judge
 from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, contestants
 from latentbandits_studies.experiments.plots import curve, look, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
@@ -42,10 +45,16 @@ ALL_ARMS, PAID_MOST, AT_RANDOM = "all arms", f"{SOME} that paid most", f"{SOME} 
 PICKS = (ALL_ARMS, PAID_MOST, AT_RANDOM)
 RANDOM = ",".join(map(str, range(SOME)))
 SEQUENTIAL: Mapping[str, str] = {ADASP: f"min_gap={4 * SOME},staleness={25 * SOME}", "sp-ucb": f"interval={20 * SOME}"}
+GROUP_NOISE = "group noise"
+
+
+def place(arms: int, variance: str = "") -> str:
+    """Return the name of a case; under the first reading of the groups' noise nothing is added."""
+    return f"{arms} arms" + (f", {variance}" if variance not in ("", READINGS[GROUP_NOISE].default) else "")
 
 
 def cases(size: Size) -> list[Case]:
-    """Return one case per number of arms; randomized probing has as many groups as arms."""
+    """Return one case per number of arms; randomized probing has a group per arm, and with most arms every reading of their noise."""
     quick = size != "full"
     planned = []
     for arms in ARMS:
@@ -53,7 +62,15 @@ def cases(size: Size) -> list[Case]:
         draws = (8 if arms <= 5 else 2) if quick else (64 if arms <= 10 else 24)
         some = [visiting(name, pick) for name in SEQUENTIAL for pick in PICKS] if arms in MANY else []
         policies = contestants([*specs(arms).values(), *some], arms)
-        planned.append(Case(f"{arms} arms", world, policies, HORIZON // 2 if quick else HORIZON, draws))
+        planned.append(Case(place(arms), world, policies, HORIZON // 2 if quick else HORIZON, draws))
+    last = planned[-1]
+    for variance, times in READINGS[GROUP_NOISE].values.items():
+        if times is not None:
+            spread = (0.01 * math.sqrt(times),) * ARMS[-1]
+            world = HiddenMarkov(states=10, arms=ARMS[-1], stickiness=0.99, noise=0.01, group_noise=spread)
+            randomized = {specs(ARMS[-1])[ADARP]: last.policies[specs(ARMS[-1])[ADARP]]}
+            name = place(ARMS[-1], variance)
+            planned.append(dataclasses.replace(last, name=name, world=world, policies=randomized))
     return planned
 
 
@@ -75,14 +92,14 @@ def visiting(name: str, pick: str) -> str:
     return f"{name}:lag={LAG}{some[pick]}"
 
 
-def at(results: pd.DataFrame, arms: int, name: str, column: str = "regret") -> np.ndarray:
+def at(results: pd.DataFrame, arms: int, name: str, column: str = "regret", variance: str = "") -> np.ndarray:
     """Return a column per draw, of a policy with so many arms."""
-    return per_draw(results, f"{arms} arms", specs(arms)[name], column)
+    return per_draw(results, place(arms, variance), specs(arms)[name], column)
 
 
-def growth(results: pd.DataFrame, name: str, column: str) -> Order:
+def growth(results: pd.DataFrame, name: str, column: str, variance: str = "") -> Order:
     """Return how a column grows from the fewest to the most arms, over as many draws as both have."""
-    few, most = (at(results, arms, name, column) for arms in (ARMS[0], ARMS[-1]))
+    few, most = at(results, ARMS[0], name, column), at(results, ARMS[-1], name, column, variance)
     count = min(len(few), len(most))
     return compared(most[:count], few[:count])
 
@@ -94,15 +111,33 @@ def score(results: pd.DataFrame) -> list[Claim]:
     adasp, adarp = regret[ADASP], regret[ADARP]
     lost = [compared(at(results, arms, ADASP), at(results, arms, ADARP), len(ARMS)) for arms in ARMS]
     steady = rounds[ADARP]
+
+    def dearer(variance: str) -> str:
+        few, most = ARMS[0], ARMS[-1]
+        samples = [
+            *(at(results, most, ADASP), at(results, few, ADARP)),
+            *(at(results, few, ADASP), at(results, most, ADARP, variance=variance)),
+        ]
+        count = min(map(len, samples))
+        samples = [sample[:count] for sample in samples]
+        return all_of([quotient(samples[:2], samples[2:]).word], ABOVE)
+
+    def flat(variance: str) -> str:
+        found = growth(results, ADARP, "probe_rounds", variance)
+        return FAILS if found.word == ABOVE else HOLDS if found.high <= 1.25 else TIED
+
+    less, same = judge((GROUP_NOISE,), dearer), judge((GROUP_NOISE,), flat)
     return [
         Claim(
             "many-arms/less-attractive",
             "With more arms sequential probing becomes less attractive: its regret over that of randomized probing grows",
             "stated without figures",
-            f"from {ARMS[0]} to {ARMS[-1]} arms regret grows {adasp.text} times sequential, {adarp.text} times randomized",
-            HOLDS if lost[-1].low > lost[0].high else FAILS if lost[-1].high < lost[0].low else OPEN,
+            f"from {ARMS[0]} to {ARMS[-1]} arms regret grows {adasp.text} times sequential, {adarp.text} times randomized; "
+            f"{less.words}",
+            less.verdict,
             "sequential over randomized, by number of arms: "
             + ", ".join(f"{arms}: {comparison.ratio:.1f}" for arms, comparison in zip(ARMS, lost, strict=True)),
+            depends=less.depends,
         ),
         Claim(
             "many-arms/probe-cost",
@@ -116,9 +151,10 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "many-arms/one-round",
             "The rounds spent on randomized probes do not",
             "one round a probe",
-            f"probe rounds grow {steady.text} times randomized",
-            FAILS if steady.word == ABOVE else HOLDS if steady.high <= 1.25 else TIED,
+            f"probe rounds grow {steady.text} times randomized; {same.words}",
+            same.verdict,
             "as many groups as arms; up to a quarter more is counted as not growing, where the arms are ten times as many",
+            depends=same.depends,
         ),
         *(_subset(results, name, other) for name in SEQUENTIAL for other in (ALL_ARMS, AT_RANDOM)),
     ]

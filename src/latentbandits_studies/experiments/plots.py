@@ -80,8 +80,7 @@ def bars(
     """Plot mean regret with intervals as bars, the published figures as diamonds, the limit as a line."""
     for x, (name, printed_value) in enumerate(zip(names, published, strict=True)):
         span = interval(per_draw(results, case, name))
-        hatch = "//" if "|" in name and not name.endswith(("full", "slopes")) else None
-        axes.bar(x, span[0], color=style(name).color, alpha=0.75, hatch=hatch, edgecolor="white")
+        axes.bar(x, span[0], color=style(name).color, alpha=0.75, edgecolor="white")
         curve(axes, [x], [span], color=BLACK, marker="", linewidth=1)
         if printed_value is not None:
             axes.plot(x, printed_value, marker="D", color="white", markeredgecolor=BLACK, ms=5, zorder=5)

@@ -20,8 +20,10 @@ from latentbandits_studies.experiments.claims import (
     per_draw,
     worst,
 )
+from latentbandits_studies.experiments.once import once
+from latentbandits_studies.experiments.paper.choices import READINGS, judge
 from latentbandits_studies.experiments.paper.worlds import contestants
-from latentbandits_studies.experiments.plots import curve, panels
+from latentbandits_studies.experiments.plots import Span, curve, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = (
@@ -36,6 +38,7 @@ TEXT = "fingerprint and lag"
 # The whole policy in a world whose state changes, and in one where it never does
 DRIFT = {"state changes": 0.99, "state stays": 1.0}
 FLOORED, BARE = "adarp-ucb-stated", f"adarp-ucb-stated:residual_floor={NOISES[0] / 100:g}"
+RESIDUALS = READINGS["residual"].values
 SAID = 0.05  # outside of a 95 % interval
 SHARE = 0.25  # near enough to "approximately"
 
@@ -44,22 +47,49 @@ def cases(size: Size) -> list[Case]:
     """Return one case per noise and horizon: one state, the residual gate alone, and every threshold."""
     quick = size != "full"
     planned, gates = [], [gate(features, threshold) for threshold in THRESHOLDS for features in (CORRECT, TEXT)]
+    gates += [gate(features, 2.0, residual) for residual in RESIDUALS for features in (CORRECT, TEXT)]
+    floors = [under(spec, residual) for residual in RESIDUALS for spec in (FLOORED, BARE)]
     for noise in NOISES:
         for horizon in HORIZONS:
             world = HiddenMarkov(states=1, arms=2, noise=noise, reveal="state")
             planned.append(
-                Case(f"noise {noise:g}, {horizon:,} rounds", world, contestants(gates), horizon, 16 if quick else 64)
+                Case(
+                    f"noise {noise:g}, {horizon:,} rounds",
+                    world,
+                    contestants(dict.fromkeys(gates)),
+                    horizon,
+                    16 if quick else 64,
+                )
             )
     for name, stay in DRIFT.items():
         world = HiddenMarkov(states=10, arms=2, noise=NOISES[0], stickiness=stay)
-        planned.append(Case(name, world, contestants([FLOORED, BARE]), HORIZONS[-1], 16 if quick else 64))
+        planned.append(Case(name, world, contestants(floors), HORIZONS[-1], 16 if quick else 64))
     return planned
 
 
-def gate(features: str, threshold: float) -> str:
+def gate(features: str, threshold: float, residual: str = "after") -> str:
     """Return the spec of a residual gate that is looked at in every round, with no other gate."""
     alone = f"adasp-ucb-stated:residual_threshold={threshold:g},margin=0,staleness={LARGEST},min_gap=1"
-    return alone if features == TEXT else f"{alone},lag=none,fingerprint=False,covariates=1,probe_set=0"
+    alone += "" if features == TEXT else ",lag=none,fingerprint=False,covariates=1,probe_set=0"
+    return under(alone, residual)
+
+
+def under(spec: str, residual: str) -> str:
+    """Return a spec under a reading of the residual."""
+    return f"{spec}{',' if ':' in spec else ':'}residual_before=True" if RESIDUALS[residual] else spec
+
+
+@once
+def shares(results: pd.DataFrame, features: str, threshold: float, residual: str) -> dict[str, Span]:
+    """Return the share of rounds in which the gate opened and its interval, in each case."""
+    horizons = {f"noise {noise:g}, {horizon:,} rounds": horizon for noise in NOISES for horizon in HORIZONS}
+    spec, found = gate(features, threshold, residual), {}
+    for case, horizon in horizons.items():
+        opened, rounds, probes = (
+            per_draw(results, case, spec, column) for column in ("residual_gate", "probe_rounds", "probes")
+        )
+        found[case] = interval(opened / (horizon - (rounds - probes)))  # not within a probe
+    return found
 
 
 def tails(results: pd.DataFrame) -> pd.DataFrame:
@@ -68,13 +98,9 @@ def tails(results: pd.DataFrame) -> pd.DataFrame:
     `spread` is the standard deviation of a normal residual that exceeds the threshold as often.
     """
     lines = []
-    horizons = {f"noise {noise:g}, {horizon:,} rounds": horizon for noise in NOISES for horizon in HORIZONS}
-    looked = results["case"].map(horizons) - (results["probe_rounds"] - results["probes"])  # not within a probe
-    opened = results[results["case"].isin(horizons)].assign(opened=results["residual_gate"] / looked)
-    for case in horizons:
-        for features in (CORRECT, TEXT):
-            for threshold in THRESHOLDS:
-                share, low, high = interval(per_draw(opened, case, gate(features, threshold), "opened"))
+    for features in (CORRECT, TEXT):
+        for threshold in THRESHOLDS:
+            for case, (share, low, high) in shares(results, features, threshold, "after").items():
                 spread = threshold / norm.isf(share / 2) if 0 < share < 1 else np.nan
                 line = {"case": case, "features": features, "threshold": threshold}
                 line |= {"share": share, "low": low, "high": high}
@@ -94,47 +120,87 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "The same with the text's own features (fingerprint and lag), whose coefficients are to be learned",
         ),
     ):
-        part = table[(table["features"] == features) & (table["threshold"] == 2.0)]
-        words = [near(Order(x.share / SAID, x.low / SAID, x.high / SAID), SHARE) for x in part.itertuples()]
+
+        def normal(residual: str, features: str = features) -> str:
+            spans = shares(results, features, 2.0, residual).values()
+            return worst(near(Order(*(value / SAID for value in span)), SHARE) for span in spans)
+
+        found = judge(("residual",), normal)
+        listed = "; ".join(
+            f"{residual} the update, "
+            + ", ".join(
+                f"{case}: {share:.2%} ({max(low, 0):.2%} to {high:.2%})"
+                for case, (share, low, high) in shares(results, features, 2.0, residual).items()
+            )
+            for residual in RESIDUALS
+        )
         spreads = table[(table["features"] == features) & (table["threshold"] == 1.0)]["spread"]
         claims.append(
             Claim(
                 f"residuals/{name}",
                 text,
                 "approximately standard normal; 2 is a 95 % interval",
-                "; ".join(f"{x.case}: {x.share:.2%} ({max(x.low, 0):.2%} to {x.high:.2%})" for x in part.itertuples()),
-                worst(words),
-                f"the threshold 1 is exceeded as by a normal of standard deviation {spreads.min():.2f} to {spreads.max():.2f}; the "
-                "variance of the estimate enters without the noise's factor, so that it takes many more than 1 / noise^2 rounds to fade, "
-                "and the residual is taken after the update",
+                f"{listed}; {found.words}",
+                found.verdict,
+                f"after the update the threshold 1 is exceeded as by a normal of standard deviation {spreads.min():.2f} to "
+                f"{spreads.max():.2f}; the variance of the estimate enters without the noise's factor, so that it takes many more than 1 / "
+                "noise^2 rounds to fade",
+                depends=found.depends,
             )
         )
-    moved, still = (per_draw(results, case, FLOORED, "residual_gate") / HORIZONS[-1] for case in DRIFT)
-    claims.append(
+    return [*claims, *_drift(results)]
+
+
+def _drift(results: pd.DataFrame) -> list[Claim]:
+    """Judge that the gate opens more often where the state changes, and with a lower floor, before and after the update."""
+
+    def opened(case: str, spec: str, residual: str) -> np.ndarray:
+        return per_draw(results, case, under(spec, residual), "residual_gate") / HORIZONS[-1]
+
+    def more(residual: str) -> str:
+        moved, still = (opened(case, FLOORED, residual) for case in DRIFT)
+        return all_of([compared(moved, still).word], ABOVE)
+
+    def floored(residual: str) -> str:
+        pairs = ((opened(case, BARE, residual), opened(case, FLOORED, residual)) for case in DRIFT)
+        return all_of((compared(bare, floor, 2).word for bare, floor in pairs), ABOVE)
+
+    def shown(spec: str, residual: str) -> list[str]:
+        return [f"{opened(case, spec, residual).mean():.2%}" for case in DRIFT]
+
+    drift, floor = judge(("residual",), more), judge(("residual",), floored)
+    moves = "; ".join(
+        "{} of the rounds where it changes (stay 0.99), {} where it never does".format(*shown(FLOORED, residual))
+        + f" ({residual} the update)"
+        for residual in RESIDUALS
+    )
+    floors = "; ".join(
+        "{} instead of {} of the rounds where the state changes, {} instead of {} where it never does".format(
+            *(share for pair in zip(shown(BARE, residual), shown(FLOORED, residual), strict=True) for share in pair)
+        )
+        + f" ({residual} the update)"
+        for residual in RESIDUALS
+    )
+    return [
         Claim(
             "residuals/drift",
             "Large residuals tell of a change of state: the gate opens more often where the state changes",
             "detects drift",
-            f"{moved.mean():.2%} of the rounds where it changes (stay 0.99), {still.mean():.2%} where it never does",
-            all_of([compared(moved, still).word], ABOVE),
+            f"{moves}; {drift.words}",
+            drift.verdict,
             "AdaRP-UCB as stated, ten states, noise 0.01",
-        )
-    )
-    bare = {case: per_draw(results, case, BARE, "residual_gate") / HORIZONS[-1] for case in DRIFT}
-    claims.append(
+            depends=drift.depends,
+        ),
         Claim(
             "residuals/floor",
             "The floor keeps the residual gate from opening too often: with a hundredth of it the gate opens more often",
             "a floor to prevent the gate from triggering too often",
-            f"{bare['state changes'].mean():.2%} instead of {moved.mean():.2%} of the rounds where the state changes, "
-            f"{bare['state stays'].mean():.2%} instead of {still.mean():.2%} where it never does",
-            all_of(
-                (compared(bare[case], with_, 2).word for case, with_ in zip(DRIFT, (moved, still), strict=True)), ABOVE
-            ),
+            f"{floors}; {floor.words}",
+            floor.verdict,
             "the same",
-        )
-    )
-    return claims
+            depends=floor.depends,
+        ),
+    ]
 
 
 def finding(results: pd.DataFrame) -> str:

@@ -17,9 +17,13 @@ from latentbandits_studies.experiments.claims import (
     VERDICTS,
     Claim,
 )
-from latentbandits_studies.experiments.paper.choices import CHOICES
+from latentbandits_studies.experiments.paper.choices import ledger
 from latentbandits_studies.experiments.paper.sentences import SENTENCES
 
+LEDGER = (
+    "The paper has no public code and does not state these. Of several values the first is the default; a claim that depends on them is "
+    "judged under each, and cannot be judged where they differ."
+)
 Judged = Mapping[str, Sequence[Claim]]  # experiment -> its claims
 ONE: Mapping[str, str] = {TIED: "is tied"}  # else as the verdict itself
 MANY: Mapping[str, str] = {HOLDS: "hold", FAILS: "do not hold", TIED: "are tied", OPEN: "cannot be judged"}
@@ -210,8 +214,8 @@ def choices() -> str:
     caption = "Settings that the paper leaves open"
     return (
         tag("h2", "Choices that the paper leaves open", id="choices")
-        + tag("p", "The paper has no public code and does not state these.")
-        + table(["what", "chosen", "why"], CHOICES, text=range(3), classes="claims choices", caption=caption)
+        + tag("p", LEDGER)
+        + table(["what", "values", "why"], ledger(), text=range(3), classes="claims choices", caption=caption)
     )
 
 
@@ -245,6 +249,8 @@ def markdown(judged: Judged) -> str:
             f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.wording} | {_cell(x.why)} |"
             for x in chosen
         ]
+    lines += ["", "## What the paper does not state", "", LEDGER, "", "| reading | values | why |", "|---|---|---|"]
+    lines += [f"| {' | '.join(map(_cell, line))} |" for line in ledger()]
     return "\n".join(lines) + "\n"
 
 

@@ -23,6 +23,7 @@ from latentbandits_studies.theory.decoding import (
     lagged_error,
     nearest_centroid_error,
     sequential_bound,
+    sequential_error,
     synchronous_bound,
 )
 from latentbandits_studies.theory.gaps import (
@@ -82,6 +83,7 @@ __all__ = [
     "periodic_bound",
     "probe_regret",
     "sequential_bound",
+    "sequential_error",
     "state_gaps",
     "stationary",
     "switch_rate",

@@ -226,3 +226,42 @@ def nearest_centroid_error(
         wrong += int((distances.argmin(axis=1) != states).sum())
     value = wrong / draws
     return Estimate(value, math.sqrt(value * (1 - value) / draws))
+
+
+def sequential_error(
+    means: ArrayLike, transition: ArrayLike, sigma: float, draws: int, generator: np.random.Generator
+) -> Estimate:
+    """Estimate by Monte Carlo the error of naming the state in which a probe of one arm after the other ends, by the nearest fingerprint.
+
+    The chain starts in its stationary distribution and moves on between the arms.
+
+    Parameters
+    ----------
+    means, transition : arrays (states, arms) and (states, states)
+        Mean rewards of the probed arms, and the chain.
+    sigma : float
+        Standard deviation of one coordinate of the fingerprint.
+    draws : int
+        Number of fingerprints.
+    generator : numpy.random.Generator
+        Where they come from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits_studies.theory import sequential_error
+    >>> still, fast = ([[stay, 1 - stay], [1 - stay, stay]] for stay in (0.99, 0.5))
+    >>> world = [[0.0, 0.4], [0.3, 0.0]]
+    >>> [round(sequential_error(world, chain, 0.05, 10_000, np.random.default_rng(0)).value, 2) for chain in (still, fast)]
+    [0.0, 0.04]
+    """
+    matrix, chain = as_world(means, transition)
+    state = generator.choice(len(matrix), size=draws, p=stationary(chain))
+    seen = np.empty((draws, matrix.shape[1]))
+    for arm in range(matrix.shape[1]):
+        if arm > 0:
+            state = (generator.random(draws)[:, None] > np.cumsum(chain, axis=1)[state]).sum(axis=1)
+        seen[:, arm] = matrix[state, arm] + sigma * generator.standard_normal(draws)
+    named = ((seen[:, None, :] - matrix[None, :, :]) ** 2).sum(axis=2).argmin(axis=1)
+    value = float((named != state).mean())
+    return Estimate(value, math.sqrt(value * (1 - value) / draws))

@@ -105,7 +105,7 @@ SENTENCES: tuple[Sentence, ...] = (
     Sentence(
         "4.2",
         "Sequential variants degrade under fast switching, randomized ones do not",
-        ("table2/switching", "misspecification/sequential"),
+        ("table2/switching", "theory/sequential-decoding", "misspecification/sequential"),
     ),
     Sentence("5", "Frequent probing helps early in learning and wastes rounds later", ("timing/early", "timing/late")),
     Sentence(

@@ -6,11 +6,13 @@ from functools import cache
 from pathlib import Path
 
 from latentbandits.policies import groups
-from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, TABLE
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, STATED, TABLE
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Contestant
 from latentbandits.specs import policy
 from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits_studies.experiments.claims import PUBLISHED_MATRICES
+from latentbandits_studies.experiments.paper.choices import READINGS
 
 
 def in_table(name: str) -> str:
@@ -34,7 +36,7 @@ COLUMNS = (*TWO_GROUP, *SINGLE_GROUP, BEST_ARM)
 LIBRARY_TWO = "state-library:groups=2"
 ADDED = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
-MATRICES, REPEATS = 128, 5
+MATRICES, REPEATS = PUBLISHED_MATRICES, 5
 FEWER_MATRICES = 24  # the first of them, for what stands beside the paper's columns in a run of the paper's size
 ADDED_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
 QUICK_MATRICES = 12
@@ -105,6 +107,38 @@ def contestants(specs: Iterable[str], arms: int = 2) -> dict[str, Contestant]:
     return {spec: policy(spec, arms=arms) for spec in specs}
 
 
-def same_features(name: str, interval: int) -> str:
+def same_features(name: str, interval: int, lag: str = "") -> str:
     """Return the spec of an adaptive policy on a fixed schedule instead of its gates: the same features, index and groups."""
-    return f"{in_table(name)}:gated=False,interval={interval}"
+    return f"{in_table(name)}:gated=False,interval={interval}" + (f",lag={lag}" if lag else "")
+
+
+def profiled(name: str, profile: str) -> str:
+    """Return what a policy of the paper is in the main table under a reading of its settings; baselines have one profile.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.paper.worlds import profiled
+    >>> profiled("adarp-ucb", "text"), profiled("adarp-ucb", "table"), profiled("d-ucb", "text")
+    ('adarp-ucb-stated', 'adarp-ucb-table', 'd-ucb')
+    """
+    given = f"{name}{READINGS['profile'].values[profile]}"
+    return given if given in STATED else in_table(name)
+
+
+# What the text leaves open of an adaptive policy
+OPEN_SETTINGS = ("gates", "lag", "residual")
+
+
+def under(name: str, gates: str, lag: str, residual: str, /, **changes: object) -> str:
+    """Return the spec of an adaptive policy under a reading of its gates, its lag and its residual, with some changes.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.paper.worlds import under
+    >>> under("adasp-ucb", "stated", "one-hot", "before"), under("adarp-ucb", "table's", "pair", "after", lag="none")
+    ('adasp-ucb-stated:lag=one-hot,residual_before=True', 'adarp-ucb-table:lag=none')
+    """
+    settings = {"lag": READINGS["lag"].values[lag]}
+    settings |= {"residual_before": True} if READINGS["residual"].values[residual] else {}
+    listed = ",".join(f"{key}={value}" for key, value in (settings | changes).items())
+    return f"{name}{READINGS['gates'].values[gates]}:{listed}"

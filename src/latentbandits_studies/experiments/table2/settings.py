@@ -12,6 +12,7 @@ from latentbandits.simulation.results import interval
 from latentbandits.specs import split
 from latentbandits_studies.experiments.case import OWN, Case, Size
 from latentbandits_studies.experiments.once import once
+from latentbandits_studies.experiments.paper.choices import READINGS
 from latentbandits_studies.experiments.paper.worlds import (
     ADDED,
     ADDED_REPEATS,
@@ -26,6 +27,7 @@ from latentbandits_studies.experiments.paper.worlds import (
     published,
     rows,
     same_features,
+    under,
 )
 
 # Columns beside the paper's, never counted among them: the text's profile; the package's, where it is not the table's; the adaptive
@@ -38,6 +40,13 @@ LAG_ROWS = ("default", "S2", "T500")
 LAGGED = tuple(
     f"lc-ucb-stated:lag={lag},exploration={alpha:g},regularization={ridge:g}"
     for lag, alpha, ridge in product(("pair", "one-hot"), (0.1, 0.3, 1, 3, 10), (0.01, 0.1, 1))
+)
+# The stated gates, whatever the text leaves open of lag and residual
+GATED_ROW = "default"
+GATED = tuple(
+    under(name, "stated", *values)
+    for name in groups.ADAPTIVE
+    for values in product(READINGS["lag"].values, READINGS["residual"].values)
 )
 CURVES = ("default", "p.5", "sd.1", "S50")  # rows whose runs keep curves, in so many stretches
 STRETCHES = 100
@@ -60,9 +69,14 @@ def columns(size: Size) -> list[Case]:
 
 
 def beside(size: Size) -> list[Case]:
-    """Return one case per row with the limit, the other profiles and the fixed schedules; and some with the text's lag."""
+    """Return one case per row with the limit, the other profiles and the fixed schedules; and some with the text's lag and gates."""
     runs = _fewer(size, REPEATS)
-    return _planned(BESIDE, runs) + _planned(LAGGED, (runs[0], 1), only=LAG_ROWS)
+    few = (runs[0], READINGS["repeats"].values["1"])
+    return [
+        *_planned(BESIDE, runs),
+        *_planned(LAGGED, few, only=LAG_ROWS),
+        *_planned(GATED, few, only=(GATED_ROW,)),
+    ]
 
 
 def added(size: Size) -> list[Case]:

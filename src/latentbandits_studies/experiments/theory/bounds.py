@@ -22,11 +22,20 @@ INTERVALS = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56)
 GROUPS = {"randomized": 2, "sequential": 1}
 # How far a reward may be from the probe's: three standard deviations of noise, half of what a change of state moves it
 SURPRISE = 0.25
-# An arm that hardly ever pays, beside one that often does. A probe that saw nothing commits to the first arm: wrong, and never
-# surprised; a probe that saw a success commits rightly, and failures soon contradict it
+# Gaussian rewards; in two states one arm is the best, by far or by little, in the other two the other one. A right probe is contradicted as
+# soon as the lead changes; a probe that noise has turned around, where the lead is small, commits to an arm that pays nothing in either
+# state, and is never surprised
 KEPT = "kept"
-DUD = HiddenMarkov(means=[[0.02, 0.8, 0.02], [0.02, 0.02, 0.8]], stickiness=0.999, rewards="bernoulli")
-CAPS = (5, 10, 20, 40, 80)
+# Chances to leave the large lead for the small one, to return to it, and that the best arm changes
+FAR, LITTLE, LOST = 0.1, 0.4, 0.0001
+STUCK = HiddenMarkov(
+    means=[[1.0, 0.0], [0.15, 0.0], [0.0, 1.0], [0.0, 0.15]],
+    transition=np.kron(np.eye(2), [[1 - FAR - LOST, FAR], [LITTLE, 1 - LITTLE - LOST]])
+    + np.kron(1 - np.eye(2), np.full((2, 2), LOST / 2)),
+    noise=0.07,
+)
+STUCK_SURPRISE = 0.5
+CAPS = (10, 20, 40, 80, 160)
 CORRECTED_POINTS = 4 * len(INTERVALS) + 2 * len(CAPS)  # two schedules, in three worlds
 # A learner that sees the state, with the least exploration of its bound and with a quarter of it
 MATCHED = HiddenMarkov(
@@ -151,24 +160,22 @@ def _capped(
 
 def _kept(results: pd.DataFrame) -> Iterator[Point]:
     """Hold the hazard corollary against a schedule whose wrong probes outlast the right ones, and against a fixed one."""
-    means, chain = DUD.matrix(0, 0), DUD.chain
-    cost, delta, q = theory.probe_regret(means, chain, worst=True), theory.largest_gap(means), theory.switch_rate(chain)
+    means, chain = STUCK.matrix(0, 0), STUCK.chain
+    cost, delta = theory.probe_regret(means, chain, worst=True), theory.largest_gap(means)
     for cap in CAPS:
-        drift = [theory.drift_bound(lag, q) for lag in range(1, cap)]
-        for bound_of, bound in _capped(cap, cost, delta, drift, q, kept_error()).items():
+        drift = [theory.drift_probability(means, chain, lag, worst=True) for lag in range(1, cap)]
+        for bound_of, bound in _capped(cap, cost, delta, drift, drift[0], kept_error()).items():
             for kind in ("tau", "surprise"):
                 shared = CORRECTED_POINTS if bound_of == "corrected" else len(CAPS)
                 yield point(results, bound_of, KEPT, f"{kind}|{cap}", bound, HORIZON, shared)
 
 
 def kept_error() -> float:
-    """Return the exact error of a probe in the counter-example's world, in its worst state.
-
-    The best arm is named if it pays while no arm before it does; it is never the first.
-    """
-    means = DUD.matrix(0, 0)
-    best = theory.optimal_arms(means)
-    return 1 - min(float(row[arm] * np.prod(1 - row[:arm])) for row, arm in zip(means, best, strict=True))
+    """Return how often a probe names a wrong arm in the counter-example, in the state where it does so most often."""
+    lead = theory.state_gaps(STUCK.matrix(0, 0)).max(axis=1).min()
+    return float(
+        norm.sf(lead / (STUCK.noise * np.sqrt(2) * np.sqrt(2)))
+    )  # a difference of two rewards, each of one of two groups
 
 
 def _matched(results: pd.DataFrame) -> Iterator[Point]:
@@ -227,7 +234,7 @@ def decoding() -> pd.DataFrame:
     for sigma in SIGMAS:
         spread = np.sqrt(2) * sigma  # of each group's reward when two share a round
         together = theory.nearest_centroid_error(means, spread, FIVE.start, DRAWS, np.random.default_rng(0))
-        in_turn = _sequential_error(means, chain, sigma)
+        in_turn = theory.sequential_error(means, chain, sigma, DRAWS, np.random.default_rng(0))
         errors = {"lagged": theory.Estimate(theory.lagged_error(means, chain, sigma), 0.0)}
         errors |= {"synchronous": together, "sequential": in_turn}
         most = {"lagged": theory.lagged_bound(means, chain, sigma)}
@@ -240,14 +247,3 @@ def decoding() -> pd.DataFrame:
             for name, (value, se) in errors.items()
         ]
     return pd.DataFrame(lines)
-
-
-def _sequential_error(means: np.ndarray, chain: np.ndarray, sigma: float) -> theory.Estimate:
-    """Simulate probes of one arm after the other while the state moves on, and decode the state in which they end."""
-    generator = np.random.default_rng(0)
-    first = generator.choice(len(means), size=DRAWS, p=FIVE.start)
-    last = (generator.random(DRAWS)[:, None] > np.cumsum(chain, axis=1)[first]).sum(axis=1)
-    seen = np.stack([means[first, 0], means[last, 1]], axis=1) + sigma * generator.standard_normal((DRAWS, 2))
-    named = ((seen[:, None, :] - means[None, :, :]) ** 2).sum(axis=2).argmin(axis=1)
-    value = float((named != last).mean())
-    return theory.Estimate(value, float(np.sqrt(value * (1 - value) / DRAWS)))
