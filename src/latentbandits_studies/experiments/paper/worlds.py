@@ -37,7 +37,7 @@ LIBRARY_TWO = "state-library:groups=2"
 ADDED = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
 MATRICES, REPEATS = PUBLISHED_MATRICES, 5
-FEWER_MATRICES = 24  # the first of them, for what stands beside the paper's columns in a run of the paper's size
+FEWER_MATRICES = 16  # the first of them, for what stands beside the paper's columns in a run of the paper's size
 ADDED_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
 QUICK_MATRICES = 12
 # The table's numbers are twice the regret per group: its *Optimal single arm* tends to T/3, where uniform means give T/6.
