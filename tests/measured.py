@@ -1,4 +1,4 @@
-"""Write the tables of docs/main-table.md, data.md, stress.md and results.md from the results of a full run.
+"""Write the tables of docs/main-table.md, claims.md, data.md, stress.md and results.md from the results of a full run.
 
 ``python -m tests.measured results`` after ``latentbandits reproduce --full``; ``python -m tests.measured results table2`` for the main
 table alone, of which ``latentbandits reproduce`` has all. The sentences around the tables are written by hand: read them again.
@@ -109,9 +109,17 @@ def main_table(folder: Path) -> None:
     page.write_text(said.sub(agreement(results).text, page.read_text()))
 
 
+def claims(report: Path) -> None:
+    """Write all verdicts, as the page has them: what stands before and after them is written by hand."""
+    page = DOCS / "claims.md"
+    before, after = re.split(r"(?ms)^\| where \|.*(?=^## What the paper does not state)", page.read_text())
+    page.write_text(f"{before}{(report / 'claims.md').read_text()}\n{after}")
+
+
 def main(folder: Path) -> None:
     """Write the pages."""
     main_table(folder)
+    claims(folder.parent / "report")
     results = pd.read_parquet(folder / "real.parquet")
     rows = [real_row(results, line) for line in real.standings(results).to_dict("records")]
     replaced(DOCS / "data.md", "| dataset | best single arm |", rows)
