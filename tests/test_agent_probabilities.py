@@ -60,7 +60,7 @@ def test_probabilities_are_those_of_redraws(name: str, available: Any, redraws: 
     seen = redrawn(agent, redraws, **({"available": available} if available else {}))
     assert {arm for arm, _ in seen} <= set(available or "abc")
     if {probability for _, probability in seen} == {None}:
-        assert name in ("ts", "cp-ts", "lc-ts", "d-ts", "sw-ts", "period", "scaled", "dal")
+        assert name in ("ts", "cp-ts", "lc-ts", "lc-ts-stated", "d-ts", "sw-ts", "period", "scaled", "dal")
         return
     assert_exact(seen, redraws)
     assert (len(seen) == 1) == deterministic

@@ -68,7 +68,7 @@ def test_draws_and_runs_are_those_of_the_experiment_unless_told_otherwise() -> N
     plain = experiment("table2")
     wider = with_own(plain, [WINDOW])
     sizes = [(case.draws, case.repeats) for case in (wider.cases(size)[-1] for size in SIZES)]
-    assert sizes == [(12, 1), (24, 1), (128, 2)]
+    assert sizes == [(12, 1), (16, 1), (128, 2)]
     assert {(case.draws, case.first) for case in resize(wider.cases("quick"), (None, 128))} == {(12, 128)}
     assert {(case.draws, case.repeats) for case in resize(plain.cases("full"), (4, 0))} == {(4, 5), (4, 2), (4, 1)}
     assert plain.cases("quick")[0].keys == wider.cases("quick")[0].keys
