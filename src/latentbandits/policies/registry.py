@@ -56,6 +56,11 @@ class Registration(NamedTuple):
     inner: str = ""
 
 
+def _probe_rounds(arms: int, groups: int, given: Settings) -> int:
+    """Return how many rounds a probe takes."""
+    return check_int("policy", "probe_size", given.get("probe_size", 0), least=0) or -(-arms // groups)
+
+
 def _gated(residual_floor: float, together: bool, learn_noise: bool) -> Preset:
     """Probe when a gate opens. For two arms the gates fit the paper's main table; for more they are in proportion to the rounds of a probe.
 
@@ -65,7 +70,7 @@ def _gated(residual_floor: float, together: bool, learn_noise: bool) -> Preset:
 
     def preset(arms: int, given: Settings) -> Settings:
         groups = given.get("groups") or (arms if together else 1)
-        rounds = given.get("probe_size") or -(-arms // groups)
+        rounds = _probe_rounds(arms, groups, given)
         return {
             "groups": groups,
             "fingerprint": True,
@@ -117,7 +122,7 @@ def _scheduled(lag: str, interval: int, together: bool) -> Preset:
 
     def preset(arms: int, given: Settings) -> Settings:
         groups = given.get("groups") or (arms if together else 1)
-        rounds = given.get("probe_size") or -(-arms // groups)
+        rounds = _probe_rounds(arms, groups, given)
         encoding = lag or _lag(arms)
         return {
             "groups": groups,

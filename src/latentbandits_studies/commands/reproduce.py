@@ -155,7 +155,7 @@ def in_full(options: argparse.Namespace) -> str:
     words = ["latentbandits", "reproduce", *options.experiments]
     words += ["--without", *options.without] if options.without else []
     words += ["--policies", *options.policies] if options.policies else []
-    words.append("--full")
+    words += ["--full", *(["--out", options.out] if options.out else [])]
     return shlex.join(words)
 
 

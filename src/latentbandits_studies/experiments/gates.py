@@ -356,7 +356,7 @@ def tables(results: pd.DataFrame) -> str:
             "policy": _named(lines),
             "gates": [" + ".join(gate for gate in GATES if line[gate]) or "none" for _, line in lines.iterrows()],
             "regret": spans(lines, "regret", ",.0f", "regret_low", "regret_high"),
-            **{name: lines[column].map(form.format) for name, (column, form) in _SHOWN.items()},
+            **{name: lines[column].map(form.format).replace("nan", "-") for name, (column, form) in _SHOWN.items()},
         }
     )
     wide = found.assign(world=found["case"].map(TITLES), policy=_named(found), text=spans(found, "ratio", ".2f"))
@@ -394,7 +394,7 @@ EXPERIMENT = Experiment(
     title="Which gate does what",
     finding=finding,
     table=table,
-    place=45,
+    place=126,
     figures=(COMBINED,),
     tables=tables,
 )

@@ -191,7 +191,9 @@ class Store:
         if sizes is not None:
             raise InvalidValueError("reproduce", "draws and first", list(sizes), f"left out, {rule}")
         if SIZES.index(size) < SIZES.index(there):
-            raise InvalidValueError("reproduce", "size", size, f"{there}, {rule}")
+            asked = {"quick": "a quick run", "paper": "without --full"}[size]
+            larger = "with --full" if there == "full" else "without --quick"
+            raise InvalidValueError("reproduce", "run", asked, f"{larger}, {rule}")
 
     def save(self, experiment: str, rows: pd.DataFrame) -> None:
         """Write an experiment's rows as Parquet."""

@@ -1,5 +1,6 @@
 """The last screen of a run, for somebody who sees the paper for the first time: its numbers are those of the page."""
 
+import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,15 +13,15 @@ from latentbandits_studies.experiments.state_library import claims as library
 from latentbandits_studies.experiments.table2.agreement import agreement, label
 from latentbandits_studies.report.verdicts import Judged, brief, of_kind
 
-WIDTH, INDENT = 100, 14
+WIDTH, INDENT = 100, 14  # the first at most, and where there is no terminal
 
 
 def main_table(results: pd.DataFrame) -> list[str]:
     """Return what the rows of the main table say: cells, winners, the order of the policies, and where StateLibrary stands."""
     found, own = agreement(results), library.standing(results)
-    lines = _item(
-        "Main table", [found.text, "Print is twice the regret per group, and so are our cells; the page says why."]
-    )
+    few = " A quick run: few matrices." if results["quick"].all() else ""
+    doubled = "Print is twice the regret per group, and so are our cells. The settings were fitted to print."
+    lines = _item("Main table", [found.text + few, doubled])
     lines += _item("Order", [f"From least to most regret, by the geometric mean of {len(rows())} environments."])
     for group, (theirs, ours) in found.orders.items():
         named = [", ".join(map(label, names)) for names in (theirs, ours)]
@@ -50,7 +51,8 @@ def screen(main: Sequence[str], judged: Judged, page: Path, following: Sequence[
 def _item(name: str, sentences: Iterable[str]) -> list[str]:
     """Return sentences beside a name, each on a line of its own; one with a command in it is not broken, so that it can be copied."""
     lines = []
+    room = max(min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) - INDENT, INDENT)
     for sentence in sentences:
-        broken = textwrap.wrap(sentence, WIDTH - INDENT, subsequent_indent="  ", break_on_hyphens=False)
+        broken = textwrap.wrap(sentence, room, subsequent_indent="  ", break_on_hyphens=False)
         lines += [sentence] if "`" in sentence else broken
     return [f"{name if not place else '':{INDENT}}{line}" for place, line in enumerate(lines)]

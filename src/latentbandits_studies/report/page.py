@@ -28,7 +28,7 @@ MAIN, WHY = "table2", "scale"  # the main table, and why ours is doubled beside 
 # Chapters: the id of each, its title, and the lowest place of an experiment in it
 CHAPTERS: tuple[tuple[str, str, int], ...] = (
     ("main-table", "The main table", 0),
-    ("figures", "The paper's figures", 20),
+    ("figures", "The paper's experiments", 20),
     ("examples", "The paper's examples and theory", 70),
     ("beyond", "Beyond the paper", 125),
 )
@@ -44,8 +44,9 @@ STORY = (
 )
 
 DOUBLED = (
-    "The printed cells are twice the regret per group, so ours are doubled beside them. Means on [0, 2] instead of [0, 1] would double "
-    "regret as well while noise is low, but not where it is high. "
+    "The printed cells are twice the regret per group, so ours are doubled beside them; the paper does not say why. Twice as many rounds "
+    "cannot be told from it where regret grows evenly. Means on [0, 2] instead of [0, 1] would double regret as well while noise is low, "
+    "but not where it is high. "
 )
 
 

@@ -100,7 +100,7 @@ const choose = () => {
     part.hidden = !["all", part.dataset.kind].includes(filter.kind.value) || left === 0;
     shown += part.hidden ? 0 : left;
   }
-  filter.querySelector("output").textContent = `${shown} rows`;
+  filter.querySelector("output").textContent = shown === 1 ? "1 row" : `${shown} rows`;
 };
 const jump = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -132,7 +132,9 @@ def _filter(judged: Judged) -> str:
     claims = [claim for given in judged.values() for claim in given]
     found = [slug(claim) for claim in claims]
     kinds = {"all": "all", SENTENCE: "the paper, sentence by sentence"} | dict(KINDS)
-    words = {mark: f"{word} ({found.count(mark)} claims)" for word, mark in MARKS.items() if mark in found}
+    words = {mark: word for word, mark in MARKS.items()}
+    words |= {f"to-{mark}": f"quick run, points to: {word}" for word, mark in MARKS.items()}
+    words = {mark: f"{word} ({found.count(mark)} claims)" for mark, word in words.items() if mark in found}
     boxes = []
     for name, given in (("kind", kinds), ("verdict", {"all": "all"} | words)):
         options = [tag("option", text, value=value) for value, text in given.items()]
@@ -142,8 +144,8 @@ def _filter(judged: Judged) -> str:
 
 
 def slug(claim: Claim) -> str:
-    """Return the class of a claim's verdict; after a quick run, of the one that it points to."""
-    return MARKS[claim.points_to or claim.verdict]
+    """Return the class of a claim's row: its verdict or, after a quick run, which judges nothing, what that points to."""
+    return f"to-{MARKS[claim.points_to]}" if claim.points_to else MARKS[claim.verdict]
 
 
 def _beside(kind: str) -> str:
@@ -179,7 +181,7 @@ def _kind(claim: Claim) -> str:
 
 def _verdict(claim: Claim) -> Html:
     """Return a verdict in its colour; after a quick run it is what the run points to that has one."""
-    looks = f"verdict {slug(claim)}"
+    looks = f"verdict {slug(claim).removeprefix('to-')}"
     if claim.hint:
         return Html(escape(claim.verdict) + tag("small", f"points to: {claim.hint}", classes=looks))
     return tag("span", claim.verdict, classes=looks)
@@ -197,7 +199,7 @@ def sentences(judged: Judged) -> str:
     return tag(
         "section",
         tag("h3", "The paper, sentence by sentence", id="sentences"),
-        tag("p", "Everything that it says and that can be measured, in our words."),
+        tag("p", "What we judge of it, in our words."),
         table(heads, lines, text=range(3), classes="claims sentences", caption=caption, header=1),
         **{"data-kind": SENTENCE},
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from latentbandits.settings import AtLeast, check_range
+from latentbandits.settings import Above, AtLeast, check_int, check_range
 from latentbandits_studies.theory.decoding import synchronous_bound
 from latentbandits_studies.theory.gaps import (
     as_world,
@@ -291,6 +291,12 @@ def gated_bound(
     (0.022, 0.163)
     """
     matrix, chain = as_world(means, transition)
+    for name, value in (("sigma", sigma), ("surprise", surprise)):
+        check_range("gated_bound", name, value, Above(0))
+    if probes is not None:
+        check_range("gated_bound", "probes", probes, AtLeast(0))
+    horizon = check_int("gated_bound", "horizon", horizon, least=1)
+    cap = min(check_int("gated_bound", "cap", cap, least=1), horizon)  # a longer one is never reached
     error = synchronous_bound(matrix, sigma, arms, clip=False)
     slacks = [surprise * share / 20 for share in range(1, 20)]
     budgets = [_gated_budget(matrix, chain, sigma, surprise, slack, cap, horizon, error, probes) for slack in slacks]

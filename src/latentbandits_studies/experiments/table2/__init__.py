@@ -24,7 +24,7 @@ from latentbandits_studies.experiments.paper.worlds import (
 )
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 from latentbandits_studies.experiments.table2 import claims, settings
-from latentbandits_studies.experiments.table2.agreement import agreement
+from latentbandits_studies.experiments.table2.agreement import agreement, stated_text
 from latentbandits_studies.experiments.table2.agreement import label as paper_label
 
 # Title -> the policies among which the best is marked, and all that are shown
@@ -159,7 +159,7 @@ EXPERIMENT = Experiment(
     settings.cases,
     claims.score,
     title="Ours over published, cell by cell",
-    finding=lambda results: agreement(results).text,
+    finding=lambda results: f"{agreement(results).text} {stated_text(results)}",
     table=settings.summary,
     place=10,
     figures=(RATIO,),

@@ -298,7 +298,7 @@ def finding(results: pd.DataFrame) -> str:
     broken = (table["word"] == ABOVE) & (table["case"] == bounds.KEPT) & (table["bound_of"] == "hazard")
     return (
         f"{(below & ~own).sum()} of {(~own).sum()} simulated points lie below the paper's bounds and {(below & own & applies).sum()} of "
-        f"{(own & applies).sum()} below ours; the hazard corollary is passed at {broken.sum()} points of a counter-example."
+        f"{(own & applies).sum()} below ours; the hazard corollary is exceeded at {broken.sum()} points of a counter-example."
     )
 
 
