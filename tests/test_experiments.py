@@ -274,9 +274,9 @@ def test_a_quick_run_does_not_replace_a_full_one(ablation: Path, tmp_path: Path)
     store.compute(small())
     store.save("ablation", store.rows([small()]))
     store.note("ablation", [small()], "full")
-    for size in ("quick", "paper"):
+    for size, said in (("quick", "a quick run"), ("paper", "without --full")):
         with pytest.raises(
-            ValueError, match=rf"size is '{size}' but must be full, or in another folder: .*ablation\.parquet"
+            ValueError, match=rf"run is '{said}' but must be with --full, or in another folder: .*ablation\.parquet"
         ):
             reproduce(["ablation"], tmp_path, size)
     store.save("ablation", store.rows([small()], quick=True))

@@ -170,7 +170,7 @@ def test_console_page_and_files_of_one_quick_run_say_the_same(
     judged = pd.read_csv(tmp_path / "report" / "claims.csv")
     assert set(judged["verdict"]) == {"cannot be judged"}
     assert re.search(r"^many-arms +[\d.]+ s  quick runs point to: ", said, re.MULTILINE)
-    assert "  to judge all claims: `latentbandits reproduce many-arms --full`\n" in said
+    assert f"  to judge all claims: `latentbandits reproduce many-arms --full --out {tmp_path}`\n" in said
     assert str(tmp_path / "report" / "index.html") in said
     content = (tmp_path / "report" / "index.html").read_text()
     assert "Quick run of many-arms:" in content  # not of all experiments
@@ -256,8 +256,9 @@ def test_every_policy_has_its_own_look() -> None:
 
 
 @pytest.mark.usefixtures("words_alone")
-def test_the_closing_screen_has_the_numbers_of_the_page(tmp_path: Path) -> None:
+def test_the_closing_screen_has_the_numbers_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a main table as printed, but for one column that is a third higher: what the screen says is counted in the page's own table."""
+    monkeypatch.setenv("COLUMNS", "100")
     changed = LIMITED | {(row, "d-ucb"): 1.34 * PRINTED[row, "d-ucb"] for row in rows()}
     Store(tmp_path).save("table2", runs(changed).assign(quick=False))
     report = write_report(tmp_path, tmp_path / "report")
@@ -336,7 +337,7 @@ def test_verdicts_can_be_filtered_and_links_still_arrive(site: Path, chromium: B
     judged = pd.read_csv(site / "report" / "claims.csv")
     shown = page.locator("[data-kind]:not([data-kind=sentence]) tbody tr:visible")
     assert shown.count() == len(judged)
-    page.locator("select[name=verdict]").select_option("holds")
+    page.locator("select[name=verdict]").select_option("to-holds")
     assert shown.count() == (judged["points_to"] == "holds").sum() > 0
     page.locator("select[name=kind]").select_option("reading")
     wanted = judged[(judged["points_to"] == "holds") & (judged["kind"] == "reading")]

@@ -20,7 +20,7 @@ def main_table(results: pd.DataFrame) -> list[str]:
     """Return what the rows of the main table say: cells, winners, the order of the policies, and where StateLibrary stands."""
     found, own = agreement(results), library.standing(results)
     few = " A quick run: few matrices." if results["quick"].all() else ""
-    doubled = "Print is twice the regret per group, and so are our cells. The settings were fitted to print."
+    doubled = "Cells are twice the regret per group, as print is; settings were fitted to print."
     lines = _item("Main table", [found.text + few, doubled])
     lines += _item("Order", [f"From least to most regret, by the geometric mean of {len(rows())} environments."])
     for group, (theirs, ours) in found.orders.items():

@@ -140,7 +140,7 @@ def stated_text(results: pd.DataFrame) -> str:
         f"{label(name)} has {SCALE * mean(results, 'default', f'{name}-stated') / cell:.1f}"
         for name, cell in cells.items()
     ]
-    return f"The settings were fitted to this table. With those of the text {', '.join(ratios)} times its printed regret in the default row."
+    return f"The settings were fitted to this table; with those of the text {', '.join(ratios)} times the printed regret by default."
 
 
 def _winners(results: pd.DataFrame) -> tuple[dict[str, int], list[str]]:
