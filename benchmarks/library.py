@@ -1,10 +1,14 @@
 """StateLibrary before and after a change: ``python -m benchmarks.library after.npz --against before.npz``.
 
 Plays it in the stress worlds, on the rows of the main table and of the limit, and in worlds with late rewards and with clicks; with seeds
-that choose (1000 and above) or that report (0). Writes every run's regret, and prints paired ratios to another such file.
+that choose (1000 and above) or that report (0). Writes every run's regret, and prints paired ratios to another such file. With
+``--constants NAME=VALUE`` it plays with other constants, in machine code of its own.
 """
 
 import argparse
+import dataclasses
+import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +17,11 @@ import numpy as np
 
 import latentbandits as lb
 from benchmarks.limit import MORE
+from latentbandits import noise
 from latentbandits.policies.groups import LIBRARY, LIMIT
+from latentbandits.policies.state_library import constants
 from latentbandits.presentation.numbers import aligned, figure
+from latentbandits.protocols import Realisation
 from latentbandits.specs import fair
 from latentbandits_studies.experiments.paper.worlds import TITLES, rows
 from latentbandits_studies.experiments.stress.claims import NAMES
@@ -32,6 +39,62 @@ CLICKS: Mapping[str, Mapping[str, Any]] = {
     "two regimes of 2,000 rounds, 3 to 8 %": {"means": [[0.05, 0.08, 0.03], [0.08, 0.03, 0.05]], "dwell": 2000},
     "three states of 500 rounds, 5 to 30 %": {"states": 3, "arms": 3, "span": (0.05, 0.3), "stickiness": 0.998},
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class NearModes:
+    """Rewards near 0 or near 1 and never between: yes or no, give or take a little."""
+
+    clicks: lb.HiddenMarkov
+    blur: float = 0.02
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return self.clicks.arms
+
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
+        """Return the clicks, blurred."""
+        made = self.clicks.realise(horizon, groups, seed, draw, repeat)
+        chance = np.random.default_rng([seed, draw, repeat])
+        return made._replace(rewards=made.rewards + self.blur * chance.normal(size=made.rewards.shape))
+
+
+# Worlds in which it was found wanting by others
+BLIND: Mapping[str, tuple[Any, int]] = {
+    "burnt: 300 rounds in 6,000": (
+        lb.HiddenMarkov(
+            transition=[[1 - 1 / 6000, 1 / 6000], [1 / 300, 1 - 1 / 300]],
+            means=[[1.0, 0.8, 0.2], [0.0, 0.8, 0.2]],
+            noise=0.1,
+        ),
+        40_000,
+    ),
+    "burnt: a gap of 0.05": (
+        lb.HiddenMarkov(
+            transition=[[1 - 1 / 5000, 1 / 5000], [1 / 200, 1 - 1 / 200]],
+            means=[[0.65, 0.6, 0.5, 0.4], [0.0, 0.6, 0.5, 0.4]],
+            noise=0.1,
+        ),
+        40_000,
+    ),
+    "alternates every round, two arms": (lb.Seasons(states=2, dwell=1, arms=2, noise=0.1), 10_000),
+    "alternates every round, five arms": (lb.Seasons(states=2, dwell=1, arms=5, noise=0.1), 10_000),
+    "near 0 or near 1": (NearModes(lb.HiddenMarkov(states=6, arms=3, rewards="bernoulli")), 10_000),
+    "near 0 or near 1, one state": (NearModes(lb.HiddenMarkov(states=1, arms=3, rewards="bernoulli")), 10_000),
+    "a tiny gap in much noise": (
+        lb.HiddenMarkov(means=[[0.5, 0.53, 0.47], [0.53, 0.5, 0.47]], dwell=2000, noise=0.5),
+        20_000,
+    ),
+    "revenue, mostly zero": (
+        lb.HiddenMarkov(states=3, arms=3, rewards="revenue", span=(1.0, 20.0), dwell=2000),
+        20_000,
+    ),
+    "one change, three arms": (lb.Seasons(states=2, dwell=10_000, arms=3, noise=0.2), 20_000),
+    "drift in 2,000 rounds": (lb.Drift(timescale=2000, arms=3, noise=0.1), 20_000),
+    "drift in 1,000 rounds, five arms": (lb.Drift(timescale=1000, arms=5, noise=0.3), 20_000),
+    "500 rounds, ten arms": (lb.HiddenMarkov(states=10, arms=10, noise=0.01), 500),
+}
 Place = tuple[Any, int]
 JUDGES: Mapping[str, Mapping[str, Place]] = {
     "stress": {one.name: (one.world, one.horizon) for one in WORLDS},
@@ -42,6 +105,7 @@ JUDGES: Mapping[str, Mapping[str, Place]] = {
         f"clicks: {name}": (lb.HiddenMarkov(rewards="bernoulli", **settings), 20_000)
         for name, settings in CLICKS.items()
     },
+    "blind": BLIND,
 }
 
 
@@ -94,7 +158,13 @@ def main() -> None:
     parser.add_argument("--policies", nargs="+", default=[LIBRARY], help="others: all the rest; limit: the planner")
     parser.add_argument("--draws", type=int, default=48)
     parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--constants", nargs="+", default=[], metavar="NAME=VALUE", help="other constants of the policy")
     given = parser.parse_args()
+    for word in given.constants:
+        name, _, value = word.partition("=")
+        setattr(noise if hasattr(noise, name) else constants, name, type(getattr(constants, name))(float(value)))
+    if given.constants:  # machine code is found by the source, which does not say these
+        os.environ["LATENTBANDITS_CACHE"] = tempfile.mkdtemp()
     names = {"others": [name for name in NAMES if name != LIBRARY], "limit": [LIMIT]}
     policies = [name for one in given.policies for name in names.get(one, [one])]
     places = {name: place for judge in given.judges for name, place in JUDGES[judge].items()}
