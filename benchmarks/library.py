@@ -158,7 +158,9 @@ def main() -> None:
     parser.add_argument("--policies", nargs="+", default=[LIBRARY], help="others: all the rest; limit: the planner")
     parser.add_argument("--draws", type=int, default=48)
     parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--constants", nargs="+", default=[], metavar="NAME=VALUE", help="other constants of the policy")
+    parser.add_argument(
+        "--constants", nargs="+", default=[], metavar="NAME=VALUE", help="other constants of the policy"
+    )
     given = parser.parse_args()
     for word in given.constants:
         name, _, value = word.partition("=")
