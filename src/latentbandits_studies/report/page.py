@@ -17,7 +17,7 @@ from latentbandits.presentation.numbers import millions
 from latentbandits.presentation.palette import plotting, saved
 from latentbandits.settings import InvalidValueError
 from latentbandits_studies.experiments.case import resize
-from latentbandits_studies.experiments.claims import Claim, temper
+from latentbandits_studies.experiments.claims import PAPER, Claim, temper
 from latentbandits_studies.experiments.registry import Experiment, experiment, ids
 from latentbandits_studies.experiments.store import Description, Store, digest_cases
 from latentbandits_studies.experiments.table2 import markdown
@@ -103,7 +103,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
     if progress is not None:
         progress(len(names), len(names))
     parts = [
-        head(quick),
+        head(quick, report.judged),
         *chapters(sections, findings),
         verdicts.tables(report.judged),
         verdicts.choices(),
@@ -177,8 +177,10 @@ def chapters(sections: Mapping[str, str], findings: Mapping[str, str]) -> list[s
     return parts
 
 
-def head(quick: Mapping[str, bool]) -> str:
-    """Return the beginning: the paper in three sentences, and what is missing on this page, if anything."""
+def head(quick: Mapping[str, bool], judged: verdicts.Judged) -> str:
+    """Return the beginning: the paper in three sentences, what came of its claims, and what is missing on this page, if anything."""
+    claims = [claim for _, claim in verdicts.of_kind(judged, PAPER)]
+    link = tag("a", "the verdicts", href="#verdicts")
     source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
     return "".join(
         [
@@ -191,6 +193,7 @@ def head(quick: Mapping[str, bool]) -> str:
                 classes="note",
             ),
             tag("p", *STORY),
+            tag("p", "Of what it says, by ", link, f": {verdicts.brief(claims)}."),
             _short(quick),
         ]
     )
