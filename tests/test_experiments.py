@@ -18,7 +18,7 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.policies.registry import REGISTRY
 from latentbandits_studies.experiments import winning_rates
-from latentbandits_studies.experiments.case import SIZES, Case
+from latentbandits_studies.experiments.case import SIZES, Case, Size
 from latentbandits_studies.experiments.claims import VERDICTS
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, QUICK_MATRICES, SWEEPS, TITLES, published, rows
 from latentbandits_studies.experiments.registry import experiment, experiments, ids
@@ -274,7 +274,8 @@ def test_a_quick_run_does_not_replace_a_full_one(ablation: Path, tmp_path: Path)
     store.compute(small())
     store.save("ablation", store.rows([small()]))
     store.note("ablation", [small()], "full")
-    for size, said in (("quick", "a quick run"), ("paper", "without --full")):
+    refusals: list[tuple[Size, str]] = [("quick", "a quick run"), ("paper", "without --full")]
+    for size, said in refusals:
         with pytest.raises(
             ValueError, match=rf"run is '{said}' but must be with --full, or in another folder: .*ablation\.parquet"
         ):

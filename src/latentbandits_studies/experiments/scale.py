@@ -97,7 +97,7 @@ def finding(results: pd.DataFrame) -> str:
         f"means on [0, 2] give {_shown(results, name, wide=True)}"
         for name in POLICIES
     ]
-    verdict = {HOLDS: "so it is regret that is doubled, not the means", FAILS: "so it is the means that are doubled"}
+    verdict = {HOLDS: "so it is not the means that are doubled", FAILS: "so it is the means that are doubled"}
     decided = verdict.get(score(results)[0].verdict, "which does not decide between the two")
     return f"At noise 0.5 {'; '.join(figures)}: {decided}."
 
