@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,14 @@ class Site:
 
     def key(self, *roles: str, **given: Any) -> str:
         return str(self.send("POST", "/keys", {"name": "-".join(roles), "roles": list(roles), **given})["secret"])
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """Wait for what is read from the page and the service at once."""
+    end = time.monotonic() + PATIENCE / 1000
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def _old(storage: SQLite) -> None:
