@@ -114,7 +114,7 @@ def test_charts_have_tables_with_the_numbers_of_the_service(visit: Open, site: S
     def drawn_as_told() -> bool:
         """Compare both anew: windows that close may change the present regime between two reads."""
         minutes = site.send("GET", "/experiments/demo-offers/timeline")["minutes"]
-        changes = sum(a["current"] != b["current"] for a, b in itertools.pairwise(minutes))
+        changes = sum(bool(a["current"] != b["current"]) for a, b in itertools.pairwise(minutes))
         return changes > 0 and page.locator("#belief-chart line.change").count() == changes
 
     wait_until(drawn_as_told)
