@@ -6,6 +6,7 @@ import warnings
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -81,3 +82,20 @@ def database(name: str) -> str:
 def programs() -> Path:
     """Return the folder of PostgreSQL's own commands."""
     return Path(_servers[0].bin_path)
+
+
+def socket_file() -> Path:
+    """Return the socket at which the server listens."""
+    from psycopg import conninfo
+
+    parts = conninfo.conninfo_to_dict(_servers[0].get_uri())
+    return Path(str(parts["host"])) / f".s.PGSQL.{parts.get('port', 5432)}"
+
+
+def at_port(given: str, port: int) -> str:
+    """Return an address behind a port of this machine."""
+    from psycopg import conninfo
+
+    parts = conninfo.conninfo_to_dict(given)
+    query = f"?options={quote(str(parts['options']))}" if "options" in parts else ""
+    return f"postgresql://{parts['user']}@127.0.0.1:{port}/{parts['dbname']}{query}"

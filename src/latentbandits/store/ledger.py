@@ -277,8 +277,8 @@ class Ledger:
 
     def _restore(self, held: _Held) -> None:
         """Make a state again: from the newest snapshot that is whole, and the events after it."""
-        if not held.claimed:
-            held.row = self.storage.claim(held.row.id, replay.build())
+        if not (held.claimed and self.storage.hold(held.row)):
+            held.row, held.claimed = self.storage.claim(held.row.id, replay.build()), True
         state = replay.newest(self.storage, held.row, held.expected)
         held.snapshot = state.head
         if held.steps is None and not held.bound:
@@ -288,7 +288,12 @@ class Ledger:
         began = time.perf_counter()
         replay.replay(self.storage, held.row.id, state, each=self._holding(held, state))
         held.work = time.perf_counter() - began
-        held.experiment, held.claimed = Experiment(held.row, state, self.storage), True
+        if state.head < held.row.head:
+            raise StoreUnavailableError(
+                f"store: the log of {held.row.name} ends at event {state.head}, though {held.row.head} were stored; "
+                "nothing was appended, restore it from a copy"
+            )
+        held.experiment = Experiment(held.row, state, self.storage)
 
     def _holding(self, held: _Held, state: State) -> Callable[[Event], None]:
         """Return what to call with each repeated event: it stops if others claim the experiment, and takes machine code when there."""

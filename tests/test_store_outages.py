@@ -1,0 +1,97 @@
+"""Outages of the database, around the lease: whoever held an experiment goes on afterwards, or says who does."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from latentbandits.store import Create, Decide, FencedError, Ledger, Spec, verify
+from latentbandits.store.ledger import STILL
+from tests import postgres
+from tests.partition import Network
+
+pytestmark = pytest.mark.usefixtures("postgres")
+LEASE = 0.6
+PATIENCE = 30.0  # seconds until what must happen has happened; nothing is measured by it
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    with Network(postgres.socket_file()) as found:
+        yield found
+
+
+def through(network: Network, place: Path, lease: float = LEASE, **given: Any) -> Ledger:
+    """Return a ledger whose database is behind a network."""
+    from latentbandits.store.postgresql import PostgreSQL
+
+    address = postgres.at_port(postgres.address(place), network.port)
+    return Ledger(PostgreSQL(address, lease=lease, **given), compiled=False)
+
+
+def until(found: Callable[[], bool]) -> None:
+    begun = time.monotonic()
+    while not found():
+        assert time.monotonic() < begun + PATIENCE, "it has not happened"
+        time.sleep(0.02)
+
+
+def decided(ledger: Ledger) -> bool:
+    return isinstance(ledger.run([Decide("e")])[0], tuple)
+
+
+def outage(network: Network, ledgers: list[Ledger], seconds: float) -> None:
+    """Cut the database off while both are asked all the time."""
+    network.cut()
+    begun = time.monotonic()
+    while time.monotonic() < begun + seconds:
+        assert not any(decided(ledger) for ledger in ledgers)
+        time.sleep(0.05)
+    network.mend()
+
+
+@pytest.mark.parametrize("share", [0.4, 1.0, pytest.param(2.5, marks=pytest.mark.slow)])
+def test_outages_around_the_lease(share: float, tmp_path: Path, network: Network) -> None:
+    """Whoever goes on, the other one is told who it is, so that it can send requests on; and takes over when that one ends.
+
+    Mutation: restore without asking whether the claim still holds, and the former owner is refused for ever.
+    """
+    one, two = (through(network, tmp_path, reached_at=f"http://{name}") for name in ("one", "two"))
+    one.call(Create("e", Spec.of("exp3", arms=["a", "b"]), "live"))
+    one.run([Decide("e") for _ in range(STILL)])  # a replay then asks whether it still holds the experiment
+    ledgers = [one, two]
+    for _ in range(2):
+        outage(network, ledgers, share * LEASE)
+        until(lambda: sum(decided(ledger) for ledger in ledgers) > 0)
+        owner = next(ledger for ledger in ledgers if decided(ledger))
+        other = next(ledger for ledger in ledgers if ledger is not owner)
+        refusal = other.run([Decide("e")])[0]
+        assert isinstance(refusal, FencedError)
+        assert refusal.owner is not None
+        assert refusal.owner.name == owner.storage.name
+        ledgers.reverse()  # the other one is asked first the next time
+    time.sleep(2 * LEASE)
+    assert decided(ledgers[0])
+    assert verify(one.storage, "e").label == "identical"
+    one.close()
+    two.close()
+
+
+def test_the_former_owner_is_not_refused_for_ever(tmp_path: Path, network: Network) -> None:
+    """The other one took over during the outage, and then ended (mutation: leave out `hold` in `Ledger._restore`)."""
+    one, two = (through(network, tmp_path, reached_at="http://here") for _ in range(2))
+    one.call(Create("e", Spec.of("exp3", arms=["a", "b"]), "live"))
+    one.run([Decide("e") for _ in range(STILL)])
+    network.cut()
+    assert not decided(one)  # its state is given up
+    network.mend()
+    until(lambda: decided(two))  # once the lease has ended
+    refusal = one.run([Decide("e")])[0]
+    assert isinstance(refusal, FencedError)
+    assert refusal.owner is not None
+    two.close()
+    assert decided(one)
+    assert verify(one.storage, "e").label == "identical"
+    one.close()
