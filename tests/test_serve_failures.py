@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -169,6 +170,97 @@ def test_an_error_of_the_service_is_logged_and_the_writer_goes_on(web: Web, monk
     assert any("ZeroDivisionError: oh" in line for line in web.said.getvalue().splitlines())
     monkeypatch.undo()
     assert web.decide()["id"]
+
+
+def test_a_503_says_in_the_log_why(web: Web) -> None:
+    """Mutation: log the status alone."""
+    assert isinstance(web.storage, Failing)
+    web.storage.fails = 1
+    assert web.send("POST", f"{E}/decide", {})[0] == 503
+    (line,) = [json.loads(each) for each in web.said.getvalue().splitlines() if '"status": 503' in each]
+    assert "disk I/O error" in line["error"]
+
+
+def test_ready_says_whether_the_store_can_be_written(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: answer 200 as long as the process lives."""
+    monkeypatch.setattr("latentbandits.serve.service.PROBED", 0.0)
+    monkeypatch.setattr("latentbandits.serve.service.RECENT", 0.0)
+    assert web.send("GET", "/ready")[0] == 200
+    assert isinstance(web.storage, Failing)
+    web.storage.fails = 1
+    status, said = web.send("GET", "/ready")
+    assert (status, "disk I/O error" in said["error"]) == (503, True)
+    assert web.send("GET", "/ready") == (200, {"status": "ready", "experiments": 1, "waiting": 0, "failed": {}})
+    assert web.storage._rows("SELECT version FROM schema_version") == [(1,)]
+
+
+def test_ready_is_no_longer_so_when_the_writer_hangs(tmp_path: Path) -> None:
+    web = Web(tmp_path / "web.db", settings={"lease": 0.1})
+    over = threading.Event()
+
+    async def asked() -> httpx.Response:
+        hanging = web.service.writer.look(lambda _: over.wait(30))
+        found = await web._send("GET", "/ready")
+        over.set()
+        await hanging
+        return found
+
+    found = web.runner.run(asked())
+    assert (found.status_code, found.json()["error"]) == (503, "serve: the store has not answered for 0.1 seconds")
+    web.close()
+
+
+def test_ready_says_when_no_experiment_can_decide(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when one is held by nobody and refused all the same; it is ready again when none has failed for a while."""
+    assert isinstance(web.storage, Failing)
+    web.storage.fails = 1
+    assert web.send("POST", f"{E}/decide", {})[0] == 503
+    status, said = web.send("GET", "/ready")
+    assert (status, "no experiment can decide" in said["error"], "disk I/O" in said["error"]) == (503, True, True)
+    other = {"name": "f", "policy": "ucb1", "arms": ["x", "y"], "status": "live"}
+    assert web.send("POST", "/v1/experiments", other)[0] == 201
+    assert web.send("GET", "/ready")[1]["failed"].keys() == {"e"}
+    monkeypatch.setattr("latentbandits.serve.service.RECENT", -1.0)
+    assert web.send("GET", "/ready")[1]["failed"] == {}
+    monkeypatch.undo()
+    web.decide()
+    assert web.send("GET", "/ready")[1]["failed"] == {}
+
+
+def test_wrong_keys_are_counted_and_logged_once_a_second(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: no line, or a line for each."""
+    monkeypatch.setattr("latentbandits.serve.app.QUIET", 1e9)
+    for _ in range(300):
+        assert web.send("POST", f"{E}/decide", {}, "lb_guess000_x")[0] == 401
+    (line,) = [json.loads(line) for line in web.said.getvalue().splitlines() if "key refused" in line]
+    assert (line["status"], line["path"], line["times"]) == (401, f"{E}/decide", 1)
+    assert "it is missing or not known" in line["error"]
+    counted = 'latentbandits_requests_total{endpoint="decide",status="401"} 300.0'
+    assert counted in web.response("GET", "/metrics").text.splitlines()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits another process's files")
+def test_a_full_disk_shows(tmp_path: Path) -> None:
+    """No file can grow: `/ready` says so though nobody decides, and is well again by itself."""
+    import resource
+
+    server = Process(tmp_path, "--store", "k.db", "--port", "0", "--lease", "30")
+    pid = server.process.pid
+    hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+
+    def until(status: int) -> httpx.Response:
+        deadline = time.monotonic() + 60
+        while (found := httpx.get(f"{server.url}/ready")).status_code != status:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        return found
+
+    until(200)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, ((tmp_path / "k.db-wal").stat().st_size, hard))
+    assert "cannot be used now" in until(503).json()["error"]
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+    until(200)
+    assert server.stop()[0] == 0
 
 
 def test_an_experiment_that_cannot_be_opened_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -172,6 +172,19 @@ def test_a_stale_writer_is_fenced(case: Case) -> None:
         storage.append([Group(1, other.epoch, len(before), [])])
 
 
+def test_a_log_without_its_tail_is_named_as_such(case: Case) -> None:
+    """Mutation: go on, and be told that somebody else appends."""
+    played(case, 5)
+    case.ledger.storage._rows("DELETE FROM event WHERE seq > 6")
+    head = case.ledger.view("e").head
+    case.again()
+    with pytest.raises(
+        StoreUnavailableError, match=f"the log of e ends at event 6, though {head} were stored"
+    ) as caught:
+        case.decide()
+    assert not isinstance(caught.value, FencedError)
+
+
 def test_damaged_snapshots_are_passed_over(case: Case) -> None:
     for _ in range(3):
         played(case, 5)

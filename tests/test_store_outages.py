@@ -70,7 +70,7 @@ def test_outages_around_the_lease(share: float, tmp_path: Path, network: Network
         refusal = other.run([Decide("e")])[0]
         assert isinstance(refusal, FencedError)
         assert refusal.owner is not None
-        assert refusal.owner.name == owner.storage.name
+        assert refusal.owner.address == f"http://{'one' if owner is one else 'two'}"
         ledgers.reverse()  # the other one is asked first the next time
     time.sleep(2 * LEASE)
     assert decided(ledgers[0])

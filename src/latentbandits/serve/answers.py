@@ -245,7 +245,7 @@ class Alive(Answer):
 
 
 class Ready(Answer):
-    """Whether the service decides: `failed` are experiments that could not be opened, and why."""
+    """Whether the service decides: `failed` are experiments that could not be opened, or failed just now, and why."""
 
     status: str
     experiments: int

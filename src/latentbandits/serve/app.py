@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route as Path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from latentbandits.serve.endpoint import STATUSES, Route, answer_http, answer_problem, endpoint
+from latentbandits.serve.endpoint import REASON, STATUSES, Route, answer_http, answer_problem, endpoint
 from latentbandits.serve.routes import ROUTES
 from latentbandits.serve.service import Service, Task
 
@@ -25,6 +25,7 @@ SECURITY = {
     "cross-origin-resource-policy": "same-origin",
 }
 _RAW = [(name.encode(), value.encode()) for name, value in SECURITY.items()]
+QUIET = 1.0  # seconds between two lines about refused keys
 log = logging.getLogger("latentbandits.serve")
 
 
@@ -98,6 +99,7 @@ class Watch:
 
     def __init__(self, app: ASGIApp, service: Service, routes: Sequence[Route]) -> None:
         self._app, self._service = app, service
+        self._refused, self._quiet = 0, 0.0
         self._changing = {route.name for route in routes if route.role == "admin" and route.method != "GET"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,19 +119,32 @@ class Watch:
         try:
             await self._app(scope, receive, secured)
         except Exception as problem:
-            self._note(scope, 500, time.perf_counter() - began, f"{type(problem).__name__}: {problem}")
+            status, scope[REASON] = 500, f"{type(problem).__name__}: {problem}"
             raise
-        self._note(scope, status, time.perf_counter() - began)
+        finally:
+            self._note(scope, status, time.perf_counter() - began)
 
-    def _note(self, scope: Scope, status: int, seconds: float, error: str | None = None) -> None:
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
         """Count and, if it says something, log."""
         if "endpoint" not in scope or status == 405:
             return
         name = scope["endpoint"].__name__
         self._service.meters.note(name, status, seconds)
-        if name in self._changing or status >= 500 or self._service.settings.log_requests:
+        refused = status in (401, 403)
+        if refused:
+            self._refuse(scope, status)
+        if (name in self._changing and not refused) or status >= 500 or self._service.settings.log_requests:
             fields: dict[str, object] = {"endpoint": name, "path": scope["path"], "status": status}
             fields |= {"ms": round(1000 * seconds, 3), "key": scope.get("latentbandits.key")}
-            if error is not None:
-                fields["error"] = error
+            if status >= 500:
+                fields["error"] = scope.get(REASON)
             log.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra=fields)
+
+    def _refuse(self, scope: Scope, status: int) -> None:
+        """Log who has sent a key that opens nothing: once a second, so that whoever guesses fills no disk."""
+        self._refused += 1
+        if time.monotonic() >= self._quiet:
+            fields = {"path": scope["path"], "status": status, "client": (scope.get("client") or [None])[0]}
+            fields |= {"times": self._refused, "key": scope.get("latentbandits.key"), "error": scope.get(REASON)}
+            log.warning("key refused", extra=fields)
+            self._refused, self._quiet = 0, time.monotonic() + QUIET

@@ -20,6 +20,7 @@ from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import ApiKey, ClosedError, ConflictError, NotFoundError, StoreUnavailableError
 
+REASON = "latentbandits.reason"  # why a request was refused: what the log says
 STATUSES: dict[type[Exception], int] = {
     NotFoundError: 404,
     ConflictError: 409,
@@ -227,8 +228,9 @@ def sentence(problem: Exception) -> str:
     return f"serve: an error of the service ({type(problem).__name__}); its log says more"
 
 
-async def answer_problem(request: Request, problem: Exception) -> Response:  # noqa: ARG001
+async def answer_problem(request: Request, problem: Exception) -> Response:
     """Answer a request that ended in an exception."""
+    request.scope[REASON] = f"{type(problem).__name__}: {problem}"
     status = next((STATUSES[kind] for kind in type(problem).__mro__ if kind in STATUSES), 500)
     return JSON(Problem(error=sentence(problem)), status, {"retry-after": "1"} if status == 503 else None)
 
@@ -236,7 +238,7 @@ async def answer_problem(request: Request, problem: Exception) -> Response:  # n
 async def answer_http(request: Request, problem: Exception) -> Response:
     """Answer a request that was refused by a status; the router's own refusals become sentences."""
     assert isinstance(problem, HTTPException)
-    text = problem.detail
+    text = request.scope[REASON] = problem.detail
     if text == HTTPStatus(problem.status_code).phrase:
         what = f"{request.method} {request.url.path}"[:200]
         missing = problem.status_code == 404

@@ -46,13 +46,18 @@ async def alive(call: Call) -> Alive:  # noqa: ARG001
 
 @ROUTES.route("GET", "/ready", None, "Whether it can decide")
 async def ready(call: Call) -> Ready:
-    """Say whether all experiments are open, so that it can decide."""
+    """Say whether it can decide: experiments are open, the store can be written, and not every experiment fails."""
     service = call.service
     if not service.ready or service.stopping:
         text = "serve: experiments are not open (it starts, or it stops); try again"
         raise HTTPException(503, text, {"retry-after": "1"})
-    rows = await service.read(lambda reads: reads.experiments())
-    return Ready(status="ready", experiments=len(rows), waiting=service.writer.waiting, failed=service.failed)
+    await service.probe()
+    rows, failed = await service.read(lambda reads: reads.experiments()), service.failed
+    if failed and failed.keys() >= {row.name for row in rows if row.status != "archived"}:
+        raise HTTPException(
+            503, f"serve: no experiment can decide ({next(iter(failed.values()))})", {"retry-after": "1"}
+        )
+    return Ready(status="ready", experiments=len(rows), waiting=service.writer.waiting, failed=failed)
 
 
 @ROUTES.route("GET", "/metrics", "read", "Counters for Prometheus", everywhere=True, media="text/plain")
@@ -62,7 +67,7 @@ async def metrics(call: Call) -> Response:
     rows = await service.read(lambda reads: reads.experiments())
     meters.forget_experiments()
     for row in rows:
-        if row.status != "archived" and row.name not in service.failed:
+        if row.status != "archived" and row.name not in service.unopened:
             with contextlib.suppress(FencedError):  # another replica counts those that it holds
                 view = await service.view(row.name)
                 meters.set("open_decisions", "Decisions that wait for rewards", view.open, row.name)

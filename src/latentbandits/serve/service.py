@@ -18,13 +18,14 @@ from latentbandits.serve.history import Past
 from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
-from latentbandits.store import Expire, FencedError, Ledger, Reads, Storage, View
+from latentbandits.store import Expire, FencedError, Ledger, Reads, Storage, StoreUnavailableError, View
 from latentbandits.store.requests import Request
 
 T = TypeVar("T")
 Task = Callable[["Service"], Awaitable[None]]
 log = logging.getLogger("latentbandits.serve")
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+PROBED, RECENT = 1.0, 10.0  # seconds between two looks at the store, and for which a failure counts
 KEPT = 2000  # durations of decisions from which pages compute quantiles
 
 
@@ -43,7 +44,7 @@ class Service:
     writer, access, meters, past, settings : see there
     reads : what pages read with
     ready : whether all experiments are open
-    failed : experiments that could not be opened, and why
+    unopened : experiments that could not be opened, and why
     stopping : whether the service stops
     replicas : the other processes of a store that is shared, None of one that is not
     """
@@ -58,7 +59,8 @@ class Service:
         self.writer = Writer(self._ledger, self.settings.waiting)
         self.access, self.meters, self.past = Access(), Meters(), Past()
         self.access.replace(self.reads.keys())
-        self.ready, self.failed, self.stopping = False, dict[str, str](), False
+        self.ready, self.unopened, self.stopping = False, dict[str, str](), False
+        self._probe: tuple[asyncio.Future[None], float] | None = None
         self.replicas = Replicas(self.writer, self.settings) if storage.shared else None
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="latentbandits-reader")
 
@@ -104,6 +106,24 @@ class Service:
         """Return what a function reads, on a thread that may wait."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, question, self.reads)
 
+    async def probe(self) -> None:
+        """Raise if the store cannot be written, or if the writer does not answer. All who ask within a second hear the same."""
+        if self._probe is None or (self._probe[0].done() and time.monotonic() >= self._probe[1]):
+            patience = asyncio.wait_for(self.writer.look(lambda ledger: ledger.probe()), self.settings.lease)
+            self._probe = asyncio.ensure_future(patience), time.monotonic() + PROBED
+        try:
+            await asyncio.shield(self._probe[0])
+        except TimeoutError:
+            text = f"serve: the store has not answered for {self.settings.lease:g} seconds"
+            raise StoreUnavailableError(text) from None
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Experiments that could not be opened, or decide, within the last seconds, and why."""
+        since = time.monotonic() - RECENT
+        failing = list(self._ledger.failing.items())  # of another thread
+        return self.unopened | {name: text for name, (at, text) in failing if at >= since}
+
     async def change_keys(self, change: Callable[[Storage], T]) -> T:
         """Change keys, on the writer's thread, and know them at once."""
         result = await self.writer.look(lambda ledger: change(ledger.storage))
@@ -123,7 +143,7 @@ async def _open_all(service: Service) -> None:
         except FencedError:  # another replica has it
             continue
         except Exception as problem:  # a damaged log, a policy from elsewhere, no memory
-            service.failed[row.name] = str(problem)
+            service.unopened[row.name] = str(problem)
             log.error("not opened", extra={"experiment": row.name, "error": str(problem)})
     service.ready = True
     log.info("ready", extra={"experiments": len(rows), "seconds": round(time.perf_counter() - began, 3)})

@@ -64,6 +64,7 @@ class Ledger:
     Attributes
     ----------
     waiting : deque of tickets that wait for an answer
+    failing : experiments whose last request could not be answered here: when (by `time.monotonic`), and why
 
     Examples
     --------
@@ -91,6 +92,7 @@ class Ledger:
         self._clock, self._compiled = clock or _now, compiled
         self._held: dict[str, _Held] = {}
         self.waiting: deque[requests.Ticket] = deque()
+        self.failing: dict[str, tuple[float, str]] = {}
         self._lock = self._saving = OneCall()
         refuse_in_children(
             self,
@@ -176,6 +178,7 @@ class Ledger:
             self._drop(touched)
             raise
         self._drop(failed)
+        self._note_failures(touched, failed)
         for name in touched:
             self._held[name].work += spent / len(touched)
         self._snapshot_due(touched)
@@ -205,7 +208,10 @@ class Ledger:
             if isinstance(request, requests.Create):
                 return self._create(request, now)
             one = self._ready(request.experiment, touched)
-        except (InvalidValueError, StoreUnavailableError) as problem:
+        except InvalidValueError as refusal:
+            return refusal
+        except StoreUnavailableError as problem:
+            failed[request.experiment] = problem
             return problem
         touched[one.name] = one
         if one.name in failed:
@@ -229,6 +235,14 @@ class Ledger:
         for name in names:
             if name in self._held:
                 self._held[name].experiment = None
+
+    def _note_failures(self, touched: Iterable[str], failed: dict[str, Exception]) -> None:
+        """Note what could not be answered; that another process holds an experiment is no failure."""
+        for name in touched:
+            self.failing.pop(name, None)
+        for name, problem in failed.items():
+            if not (isinstance(problem, FencedError) and problem.owner is not None):
+                self.failing[name] = time.monotonic(), str(problem)
 
     def _create(self, request: requests.Create, now: int) -> int:
         name, spec = as_experiment(request.experiment), request.spec
@@ -301,14 +315,18 @@ class Ledger:
         def each(event: Event) -> None:
             if event.seq % STILL == 0:
                 if not self.storage.hold(held.row):
-                    raise FencedError(
-                        f"store: another process has claimed {held.row.name} while its log was repeated; try again"
-                    )
+                    said = f"store: another process has claimed {held.row.name} while its log was repeated; try again"
+                    raise FencedError(said, self.storage.owner(held.row.id))
                 if not held.bound and held.steps is not None:
                     state.player.use(held.steps)
                     held.bound = True
 
         return each
+
+    def probe(self) -> None:
+        """Raise `StoreUnavailableError` if nothing can be stored now."""
+        with self._lock:
+            self.storage.probe()
 
     def renew(self) -> None:
         """Go on holding what is open, though nothing happens to it: for a service, which keeps what it has."""

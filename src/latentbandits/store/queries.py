@@ -3,6 +3,7 @@
 All that is read, and most of what is written, is the same SQL for every engine that has `?` or a translation of it.
 """
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -171,6 +172,13 @@ class Storage(Reads):
         with self._transaction() as run:
             run(ADD_SNAPSHOT, (experiment, *snapshot))
             run(KEEP_NEWEST, (experiment, experiment, deep))
+
+    def probe(self) -> None:
+        """Write durably and change nothing, or raise `StoreUnavailableError`: then nothing else can be written either."""
+        number = -secrets.randbelow(2**62) - 1  # several processes may do so at once
+        with self._transaction() as run:
+            run("INSERT INTO schema_version VALUES (?)", (number,))
+            run("DELETE FROM schema_version WHERE version = ?", (number,))
 
     def add_key(self, key: ApiKey) -> None:
         """Add a key of the service, durably."""
