@@ -229,7 +229,7 @@ def test_ready_says_when_no_experiment_can_decide(web: Web, monkeypatch: pytest.
 
 def test_wrong_keys_are_counted_and_logged_once_a_second(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutation: no line, or a line for each."""
-    monkeypatch.setattr("latentbandits.serve.app.QUIET", 1e9)
+    monkeypatch.setattr("latentbandits.serve.logs.QUIET", 1e9)
     for _ in range(300):
         assert web.send("POST", f"{E}/decide", {}, "lb_guess000_x")[0] == 401
     (line,) = [json.loads(line) for line in web.said.getvalue().splitlines() if "key refused" in line]

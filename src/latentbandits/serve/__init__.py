@@ -6,7 +6,8 @@ Endpoints are declared where their handlers are: `decisions` (what programs use)
 """
 
 from latentbandits.serve.app import create_app
-from latentbandits.serve.run import JSONFormatter, served
+from latentbandits.serve.logs import JSONFormatter
+from latentbandits.serve.run import served
 from latentbandits.serve.service import Service
 from latentbandits.serve.settings import Settings
 

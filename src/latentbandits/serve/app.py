@@ -14,6 +14,7 @@ from starlette.routing import Route as Path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from latentbandits.serve.endpoint import REASON, STATUSES, Route, answer_http, answer_problem, endpoint
+from latentbandits.serve.logs import Seldom
 from latentbandits.serve.routes import ROUTES
 from latentbandits.serve.service import Service, Task
 
@@ -25,7 +26,6 @@ SECURITY = {
     "cross-origin-resource-policy": "same-origin",
 }
 _RAW = [(name.encode(), value.encode()) for name, value in SECURITY.items()]
-QUIET = 1.0  # seconds between two lines about refused keys
 log = logging.getLogger("latentbandits.serve")
 
 
@@ -99,7 +99,7 @@ class Watch:
 
     def __init__(self, app: ASGIApp, service: Service, routes: Sequence[Route]) -> None:
         self._app, self._service = app, service
-        self._refused, self._quiet = 0, 0.0
+        self._refused = Seldom("key refused")
         self._changing = {route.name for route in routes if route.role == "admin" and route.method != "GET"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -132,19 +132,16 @@ class Watch:
         self._service.meters.note(name, status, seconds)
         refused = status in (401, 403)
         if refused:
-            self._refuse(scope, status)
+            self._refused(
+                path=scope["path"],
+                status=status,
+                client=(scope.get("client") or [None])[0],
+                key=scope.get("latentbandits.key"),
+                error=scope.get(REASON),
+            )
         if (name in self._changing and not refused) or status >= 500 or self._service.settings.log_requests:
             fields: dict[str, object] = {"endpoint": name, "path": scope["path"], "status": status}
             fields |= {"ms": round(1000 * seconds, 3), "key": scope.get("latentbandits.key")}
             if status >= 500:
                 fields["error"] = scope.get(REASON)
             log.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra=fields)
-
-    def _refuse(self, scope: Scope, status: int) -> None:
-        """Log who has sent a key that opens nothing: once a second, so that whoever guesses fills no disk."""
-        self._refused += 1
-        if time.monotonic() >= self._quiet:
-            fields = {"path": scope["path"], "status": status, "client": (scope.get("client") or [None])[0]}
-            fields |= {"times": self._refused, "key": scope.get("latentbandits.key"), "error": scope.get(REASON)}
-            log.warning("key refused", extra=fields)
-            self._refused, self._quiet = 0, time.monotonic() + QUIET

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import json
 import logging
 import os
 import signal
@@ -20,6 +19,8 @@ import uvicorn
 from latentbandits.serve import demo
 from latentbandits.serve.access import Access, generate_key
 from latentbandits.serve.app import create_app
+from latentbandits.serve.connections import SPARE, Connection
+from latentbandits.serve.logs import LOGGING
 from latentbandits.serve.service import Service, Task
 from latentbandits.serve.settings import OWNER, Settings
 from latentbandits.settings import InvalidValueError
@@ -30,44 +31,11 @@ SHORTEST = 32  # characters of a key that is given
 GARBAGE = 20_000, 20, 50  # objects after which Python looks for cycles among the newest, and how often among older ones
 SWITCH = 0.0005  # seconds after which threads take turns: the writer and the event loop share one interpreter
 
-# All that a record of the standard library has; what else it has was given by whoever logs
-_RECORD = {*vars(logging.makeLogRecord({})), "message"}
 log = logging.getLogger("latentbandits.serve")
 
 
-class JSONFormatter(logging.Formatter):
-    """Formats a record as a JSON object on one line: the time, the level, what happened, and what there is to say about it.
-
-    Examples
-    --------
-    >>> import logging
-    >>> from latentbandits.serve.run import JSONFormatter
-    >>> record = logging.makeLogRecord({"msg": "started", "levelname": "INFO", "port": 8000})
-    >>> JSONFormatter().format(record)
-    '{"at": "...Z", "level": "info", "event": "started", "port": 8000}'
-    """
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record."""
-        at = time.strftime(f"%Y-%m-%dT%H:%M:%S.{int(record.msecs):03}Z", time.gmtime(record.created))
-        fields: dict[str, object] = {"at": at, "level": record.levelname.lower(), "event": record.getMessage()}
-        fields |= {name: value for name, value in vars(record).items() if name not in _RECORD}
-        if record.exc_info:
-            fields["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(fields, default=str)
-
-
-# Where a service logs to: the error stream
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"json": {"()": JSONFormatter}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
-    "loggers": {"latentbandits": {"level": "INFO"}},
-    "root": {"level": "WARNING", "handlers": ["stderr"]},
-}
 SERVER: dict[str, Any] = {
-    "http": "httptools",
+    "http": Connection,
     "loop": "uvloop" if sys.platform != "win32" else "asyncio",
     "ws": "none",
     "lifespan": "on",
@@ -106,7 +74,12 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
         _say(say, address, secret)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # the server handles them, and sends them again when it has ended
-    config = uvicorn.Config(create_app(service, *also), timeout_graceful_shutdown=settings.stop, **SERVER)
+    config = uvicorn.Config(
+        create_app(service, *also),
+        timeout_graceful_shutdown=settings.stop,
+        limit_concurrency=_most_connections(settings),
+        **SERVER,
+    )
     log.info("started", extra={"address": address, "store": storage.place, "demo": settings.demo})
     try:
         uvicorn.Server(config).run(sockets=[heard])
@@ -193,6 +166,19 @@ def _reached_at(settings: Settings, port: int) -> str:
         return settings.reached_at
     host = socket.gethostname() if settings.host in ("0.0.0.0", "::") else settings.host
     return Settings(host=host, port=port).address
+
+
+def _most_connections(settings: Settings) -> int:
+    """Return how many connections there may be: as many as requests may wait, and so many that files can still be opened."""
+    if sys.platform == "win32":
+        return settings.waiting
+    import resource
+
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # as many as are allowed
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        files = most
+    return settings.waiting if files == resource.RLIM_INFINITY else max(2, min(settings.waiting, files - SPARE))
 
 
 def _admin_key(storage: Storage, settings: Settings) -> tuple[str, ApiKey] | None:
