@@ -204,7 +204,7 @@ def test_damaged_snapshots_are_passed_over(case: Case) -> None:
 
 
 def test_snapshots_are_rare_and_three_deep(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("latentbandits.store.ledger.SNAPSHOT_EVENTS", 20)
+    monkeypatch.setattr("latentbandits.store.held.SNAPSHOT_EVENTS", 20)
     for _ in range(10):
         played(case, 8)
     kept = [snapshot.seq for snapshot in case.ledger.storage.snapshots(1)]
@@ -216,7 +216,7 @@ def test_a_snapshot_of_many_open_decisions_waits_for_as_many_events(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a window of a million decisions would be written again and again (mutation: no look at how many are open)."""
-    monkeypatch.setattr("latentbandits.store.ledger.SNAPSHOT_EVENTS", 20)
+    monkeypatch.setattr("latentbandits.store.held.SNAPSHOT_EVENTS", 20)
     case.ledger.run([Decide("e")] * 60)
     assert case.ledger.storage.snapshots(1) == []
     for decision in case.ledger.state("e", lambda state: list(state.open)):

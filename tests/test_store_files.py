@@ -143,7 +143,7 @@ def test_a_long_log_is_repeated_by_machine_code_that_is_there(tmp_path: Path, mo
     for step, args in compiled_jobs(lb.policy("ucb1", arms=3)):
         machine_code(step, *args)
     monkeypatch.setattr("latentbandits.compiled.compiler._loaded", {})  # as in another process
-    monkeypatch.setattr("latentbandits.store.ledger.LONG", 10)
+    monkeypatch.setattr("latentbandits.store.held.LONG", 10)
     ledger = Ledger(SQLite(case.path), case.clock)
     ledger.open("e")
     assert ledger.view("e").compiled  # mutation: a bind that never waits

@@ -61,7 +61,11 @@ class Machine(RuleBasedStateMachine):
 
     def expire(self) -> None:
         """What every request does first."""
-        now = max(self.case.clock.now, self.case.ledger.view("e").last_us)
+        last, clock = self.case.ledger.view("e").last_us, self.case.clock.now
+        experiment = self.case.ledger._held["e"].experiment
+        assert experiment is not None
+        ahead, opened = experiment._begun  # it may have been opened while its log was ahead of the clock
+        now = max(clock, last, ahead + (clock - opened) * 9 // 10)
         for one in self.model.values():
             if not one.end and one.at + WINDOW * SECOND <= now:
                 one.end = "expire" if self.default is not None else "censor"

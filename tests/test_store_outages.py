@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from latentbandits.store import Create, Decide, FencedError, Ledger, Spec, verify
-from latentbandits.store.ledger import STILL
+from latentbandits.store.held import STILL
 from tests import postgres
 from tests.partition import Network
 
@@ -80,7 +80,7 @@ def test_outages_around_the_lease(share: float, tmp_path: Path, network: Network
 
 
 def test_the_former_owner_is_not_refused_for_ever(tmp_path: Path, network: Network) -> None:
-    """The other one took over during the outage, and then ended (mutation: leave out `hold` in `Ledger._restore`)."""
+    """The other one took over during the outage, and then ended (mutation: leave out `hold` in `Held.restore`)."""
     one, two = (through(network, tmp_path, reached_at="http://here") for _ in range(2))
     one.call(Create("e", Spec.of("exp3", arms=["a", "b"]), "live"))
     one.run([Decide("e") for _ in range(STILL)])

@@ -74,6 +74,7 @@ async def metrics(call: Call) -> Response:
                 for kind, count in view.counts.items():
                     meters.set(f"{kind}_total", f"Decisions or rewards: {kind}", count, row.name)
     meters.set("waiting", "Requests that wait for the store", service.writer.waiting)
+    meters.set("clock_behind_seconds", "What the system's clock has jumped ahead", service.clock_behind_us / 1e6)
     meters.set("groups", "Transactions since the start", service.writer.groups)
     meters.set("stored", "Requests in them", service.writer.stored)
     return Response(meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -19,6 +19,7 @@ from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
 from latentbandits.store import Expire, FencedError, Ledger, Reads, Storage, StoreUnavailableError, View
+from latentbandits.store.clock import JUMP_US, Clock
 from latentbandits.store.requests import Request
 
 T = TypeVar("T")
@@ -54,7 +55,6 @@ class Service:
     ) -> None:
         self.settings = settings or Settings()
         self._ledger = Ledger(storage, clock, compiled=None if self.settings.compiled else False)
-        self._clock = clock or _now
         self.storage, self.reads = storage, storage.reader()
         self.writer = Writer(self._ledger, self.settings.waiting)
         self.access, self.meters, self.past = Access(), Meters(), Past()
@@ -66,7 +66,13 @@ class Service:
 
     def now_us(self) -> int:
         """Return the time."""
-        return self._clock()
+        return self._ledger.clock()
+
+    @property
+    def clock_behind_us(self) -> int:
+        """How far the time that the store goes by is behind the system's clock, since that has jumped."""
+        clock = self._ledger.clock
+        return clock.behind_us if isinstance(clock, Clock) else 0
 
     @contextlib.asynccontextmanager
     async def running(self, *also: Task) -> AsyncIterator[None]:
@@ -139,7 +145,10 @@ async def _open_all(service: Service) -> None:
         if row.status == "archived":
             continue
         try:
-            await service.writer.look(lambda ledger, name=row.name: ledger.open(name))  # type: ignore[misc]
+            last = await service.writer.look(lambda ledger, name=row.name: _opened(ledger, name))  # type: ignore[misc]
+            ahead = (last - service.now_us()) / 1e6
+            if ahead > JUMP_US / 1e6:
+                log.error("log is ahead of the clock", extra={"experiment": row.name, "seconds": round(ahead, 3)})
         except FencedError:  # another replica has it
             continue
         except Exception as problem:  # a damaged log, a policy from elsewhere, no memory
@@ -149,11 +158,23 @@ async def _open_all(service: Service) -> None:
     log.info("ready", extra={"experiments": len(rows), "seconds": round(time.perf_counter() - began, 3)})
 
 
+def _opened(ledger: Ledger, name: str) -> int:
+    """Open an experiment, and return the time of its last event."""
+    ledger.open(name)
+    return ledger.state(name, lambda state: state.last_us)
+
+
 async def _keep_house(service: Service) -> None:
     """Now and then: end decisions whose window is over, hold what is held, and look for keys that others have made or revoked."""
-    every = min(1.0, service.settings.lease / 4)
+    every, told = min(1.0, service.settings.lease / 4), 0
     while True:
         await asyncio.sleep(every)
+        behind = service.clock_behind_us
+        if abs(behind - told) >= JUMP_US:  # else the time approaches the clock
+            log.error(
+                "the system's clock has jumped; it is approached by a second in ten", extra={"seconds": behind / 1e6}
+            )
+        told = behind
         try:
             await service.writer.look(expire)
             await service.writer.look(lambda ledger: ledger.renew())
@@ -164,13 +185,9 @@ async def _keep_house(service: Service) -> None:
 
 def expire(ledger: Ledger) -> None:
     """End the decisions whose window is over."""
-    ended = [Expire(name) for name in ledger.due()]
+    ended: list[Request] = [Expire(name) for name in ledger.due()]
     if ended:
         ledger.run(ended)
-
-
-def _now() -> int:
-    return time.time_ns() // 1000
 
 
 class Meters:

@@ -19,6 +19,7 @@ from latentbandits.agent.state import Inputs, State
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.store import requests
+from latentbandits.store.clock import SHARE
 from latentbandits.store.errors import ClosedError, ConflictError, NotFoundError
 from latentbandits.store.minutes import Minutes
 from latentbandits.store.queries import Reads
@@ -36,8 +37,9 @@ class Experiment:
     duplicates, conflicts : rewards that were told again, with the same value or another; counted since the start
     """
 
-    def __init__(self, row: Row, state: State, reads: Reads) -> None:
+    def __init__(self, row: Row, state: State, reads: Reads, now_us: int) -> None:
         self.row, self.state, self._reads = row, state, reads
+        self._begun = state.last_us, now_us
         self.pending: list[Event] = []
         self._answered: dict[str, tuple[Decision, Answered]] = {}
         self._ended: dict[str, Event] = {}
@@ -76,6 +78,7 @@ class Experiment:
 
     def answer(self, request: requests.Request, now_us: int) -> requests.Answer:
         """Answer a request at a time, or refuse it; afterwards `pending` has what must be stored before anybody hears of it."""
+        now_us = self._now(now_us)
         expired = self._expire(now_us)
         try:
             return expired if type(request) is requests.Expire else _METHODS[type(request)](self, request, now_us)
@@ -96,7 +99,18 @@ class Experiment:
     def _at(self, now_us: int) -> int:
         return now_us if now_us > self.state.last_us else self.state.last_us
 
+    def _now(self, clock_us: int) -> int:
+        """Return the time; if the log is ahead of the clock it goes on from there, a tenth slower, until the clock has caught up."""
+        last, opened = self._begun
+        passed = clock_us - opened
+        return max(clock_us, last + passed - passed // SHARE)
+
     # Decisions
+
+    def is_due(self, clock_us: int) -> bool:
+        """Return whether the window of some decision is over."""
+        window, waiting = self.state.spec.window_us, next(iter(self.state.open.values()), None)
+        return window is not None and waiting is not None and waiting.at_us + window <= self._now(clock_us)
 
     def _expire(self, now_us: int) -> int:
         """End the decisions whose window is over: it counts from the decision, by times that never decrease."""

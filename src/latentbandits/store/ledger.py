@@ -4,7 +4,6 @@ There is no timer. Whoever comes while a group is being written waits, and all w
 as have come, and a lone request waits for nobody.
 """
 
-import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,36 +16,17 @@ from latentbandits.agent.explain import Explanation
 from latentbandits.agent.processes import OneCall, refuse_in_children
 from latentbandits.agent.spec import STATUSES, Expected, as_experiment, is_experiment
 from latentbandits.agent.state import State
-from latentbandits.agent.steps import Steps, bind
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import replay, requests
+from latentbandits.store.clock import Clock
 from latentbandits.store.errors import FencedError, NotFoundError, StoreUnavailableError
 from latentbandits.store.experiment import Experiment
+from latentbandits.store.held import Held
 from latentbandits.store.queries import Storage
 from latentbandits.store.records import Group, Row
 from latentbandits.store.view import View
 
-# a start repeats at most so many events (or twice as many as wait), or so many seconds of work
-SNAPSHOT_EVENTS, SNAPSHOT_WORK = 50_000, 2.0
-
 GROUP = 2000  # requests in one transaction, about: a large one makes others wait
-STILL = 256  # events of a replay between two looks at whether the experiment is still held
-LONG = 2_000  # events that take longer to repeat without machine code than it takes to load that
-
-
-class _Held:
-    """What a ledger keeps of an experiment, whether its state is there or must be made again."""
-
-    def __init__(self, row: Row, expected: Expected) -> None:
-        self.row, self.expected = row, expected
-        self.experiment: Experiment | None = None
-        self.steps: Steps | None = None
-        self.bound = False
-        self.claimed, self.snapshot, self.work = False, 0, 0.0
-
-    def switch(self, steps: Steps) -> None:
-        """Go on with machine code from the next group on."""
-        self.steps = steps
 
 
 class Ledger:
@@ -57,12 +37,13 @@ class Ledger:
     storage : Storage
         Where everything is kept.
     clock : callable, optional
-        Returns microseconds since 1970; the system's clock if not given.
+        Returns microseconds since 1970; if not given, the system's clock as `Clock` bounds it.
     compiled : bool, optional
         As for `Agent`.
 
     Attributes
     ----------
+    clock : what it goes by
     waiting : deque of tickets that wait for an answer
     failing : experiments whose last request could not be answered here: when (by `time.monotonic`), and why
 
@@ -89,8 +70,8 @@ class Ledger:
 
     def __init__(self, storage: Storage, clock: Callable[[], int] | None = None, compiled: bool | None = None) -> None:
         self.storage = storage
-        self._clock, self._compiled = clock or _now, compiled
-        self._held: dict[str, _Held] = {}
+        self.clock, self._compiled = clock or Clock(), compiled
+        self._held: dict[str, Held] = {}
         self.waiting: deque[requests.Ticket] = deque()
         self.failing: dict[str, tuple[float, str]] = {}
         self._lock = self._saving = OneCall()
@@ -158,7 +139,7 @@ class Ledger:
             return self._run(wanted)
 
     def _run(self, wanted: Sequence[requests.Request]) -> list[requests.Answer | Exception]:
-        now, began = self._clock(), time.perf_counter()
+        now, began = self.clock(), time.perf_counter()
         touched: dict[str, Experiment] = {}
         failed: dict[str, Exception] = {}
         held = self._held
@@ -181,7 +162,7 @@ class Ledger:
         self._note_failures(touched, failed)
         for name in touched:
             self._held[name].work += spent / len(touched)
-        self._snapshot_due(touched)
+            self._held[name].keep_if_due(self.storage)
         if not failed:
             return answers
         of = [request.experiment for request in wanted]
@@ -255,7 +236,7 @@ class Ledger:
         ]
         shown = text({**spec.plain(), "retired": []}) or ""
         row = self.storage.create(name, shown, request.status, events)
-        self._held[name] = _Held(row, spec.policy)
+        self._held[name] = Held(row, spec.policy)
         return len(events)
 
     # States
@@ -264,7 +245,7 @@ class Ledger:
         """Make an experiment ready; a policy from outside this package must be given, as the expected one."""
         with self._lock:
             if name not in self._held:
-                self._held[name] = _Held(self._found(name), expected)
+                self._held[name] = Held(self._found(name), expected)
             self._ready(name)
 
     def _found(self, name: str) -> Row:
@@ -277,51 +258,17 @@ class Ledger:
         """Return an experiment whose state is that of the store, or ahead of it by what this group has done."""
         held = self._held.get(name) if isinstance(name, str) else None
         if held is None:
-            held = self._held[name] = _Held(self._found(name), None)
+            held = self._held[name] = Held(self._found(name), None)
         if held.experiment is not None and name not in touched and not self.storage.hold(held.row):
             held.experiment, held.claimed = None, False  # somebody else may have gone on from it
         if held.experiment is None:
-            self._restore(held)
+            held.restore(self.storage, self.clock(), self._compiled)
         one = held.experiment
         assert one is not None
         if held.steps is not None and not held.bound:
             one.state.player.use(held.steps)
             held.bound = True
         return one
-
-    def _restore(self, held: _Held) -> None:
-        """Make a state again: from the newest snapshot that is whole, and the events after it."""
-        if not (held.claimed and self.storage.hold(held.row)):
-            held.row, held.claimed = self.storage.claim(held.row.id, replay.build()), True
-        state = replay.newest(self.storage, held.row, held.expected)
-        held.snapshot = state.head
-        if held.steps is None and not held.bound:
-            bind(state.spec.policy, self._compiled, held.switch, wait=held.row.head - state.head > LONG)
-        state.player.use(held.steps)
-        held.bound = held.steps is not None
-        began = time.perf_counter()
-        replay.replay(self.storage, held.row.id, state, each=self._holding(held, state))
-        held.work = time.perf_counter() - began
-        if state.head < held.row.head:
-            raise StoreUnavailableError(
-                f"store: the log of {held.row.name} ends at event {state.head}, though {held.row.head} were stored; "
-                "nothing was appended, restore it from a copy"
-            )
-        held.experiment = Experiment(held.row, state, self.storage)
-
-    def _holding(self, held: _Held, state: State) -> Callable[[Event], None]:
-        """Return what to call with each repeated event: it stops if others claim the experiment, and takes machine code when there."""
-
-        def each(event: Event) -> None:
-            if event.seq % STILL == 0:
-                if not self.storage.hold(held.row):
-                    said = f"store: another process has claimed {held.row.name} while its log was repeated; try again"
-                    raise FencedError(said, self.storage.owner(held.row.id))
-                if not held.bound and held.steps is not None:
-                    state.player.use(held.steps)
-                    held.bound = True
-
-        return each
 
     def probe(self) -> None:
         """Raise `StoreUnavailableError` if nothing can be stored now."""
@@ -333,31 +280,11 @@ class Ledger:
         with self._lock:
             self.storage.renew([held.row.id for held in self._held.values() if held.experiment is not None])
 
-    def _snapshot_due(self, names: Iterable[str]) -> None:
-        for name in names:
-            held = self._held[name]
-            if held.experiment is None:
-                continue
-            behind = held.experiment.state.head - held.snapshot
-            if behind >= max(SNAPSHOT_EVENTS, 2 * len(held.experiment.state.open)) or (
-                held.work >= SNAPSHOT_WORK and behind > 100
-            ):
-                self._keep(held)
-
-    def _keep(self, held: _Held) -> None:
-        """Keep a snapshot; if that fails a start takes longer, and nothing else."""
-        one = held.experiment
-        if one is None or one.pending or one.state.head == held.snapshot:
-            return
-        with contextlib.suppress(StoreUnavailableError):
-            self.storage.keep(held.row.id, replay.take_snapshot(one.state))
-        held.snapshot, held.work = one.state.head, 0.0
-
     def snapshot(self, name: str) -> None:
         """Keep a snapshot of an experiment now."""
         with self._lock:
             self._ready(name)
-            self._keep(self._held[name])
+            self._held[name].keep(self.storage)
 
     # Looking
 
@@ -385,11 +312,9 @@ class Ledger:
     def due(self) -> list[str]:
         """Return the experiments with decisions whose window is over; `Expire` ends them, and so does any other request."""
         with self._lock:
-            now = self._clock()
+            now = self.clock()
             return [
-                name
-                for name, held in self._held.items()
-                if held.experiment is not None and _due(held.experiment.state, now)
+                name for name, held in self._held.items() if held.experiment is not None and held.experiment.is_due(now)
             ]
 
     def explain(self, name: str, key: str) -> Explanation:
@@ -405,16 +330,7 @@ class Ledger:
         """Keep a snapshot of what has changed much, and give the store back."""
         with self._lock:
             for held in self._held.values():
-                if held.experiment is not None and held.experiment.state.head - held.snapshot >= 100:
-                    self._keep(held)
+                if held.behind >= 100:
+                    held.keep(self.storage)
             self._held.clear()
             self.storage.close()
-
-
-def _now() -> int:
-    return time.time_ns() // 1000
-
-
-def _due(state: State, now_us: int) -> bool:
-    window = state.spec.window_us
-    return window is not None and bool(state.open) and next(iter(state.open.values())).at_us + window <= now_us
