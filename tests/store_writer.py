@@ -17,6 +17,9 @@ def work(agent: lb.DurableAgent, number: int, run: str) -> None:
             reward = (round_number % 7) / 7
             agent.tell(decision, reward)
             say(f"told {decision.id} {reward!r}")
+        if round_number % 4 == 1:
+            agent.tell(decision, 0.875, correct=True)
+            say(f"told {decision.id} 0.875")
 
 
 def say(line: str) -> None:
@@ -25,7 +28,8 @@ def say(line: str) -> None:
 
 
 def main(store: str, run: str, threads: int) -> None:
-    agent = lb.open_agent(store, "e", policy="exp3", arms=["a", "b", "c"], compiled=False, max_open=50, floor=0.1)
+    rules = {"max_open": 50, "floor": 0.1, "window": 0.2, "default": 0.0, "corrections": 20}
+    agent = lb.open_agent(store, "e", policy="exp3", arms=["a", "b", "c"], compiled=False, **rules)
     say("begun")
     for number in range(threads):
         threading.Thread(target=work, args=(agent, number, run), daemon=True).start()

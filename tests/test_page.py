@@ -323,7 +323,7 @@ def test_silence_is_said_and_another_experiment_can_be_chosen(visit: Open, site:
 
 def test_an_arm_whose_rewards_are_lost_is_named(visit: Open, site: Site) -> None:
     """Its mean says nothing then (mutation: look at the share of all arms together, which is 0.75 here)."""
-    site.make("lossy", window=3600)
+    site.make("lossy", window=3600, learn="at_once")
     rounds = [{"available": ["blue" if number % 2 else "red"]} for number in range(40)]
     made = site.send("POST", "/experiments/lossy/decide/batch", {"rounds": rounds})["decisions"]
     for one in made[1::4]:  # every other one of blue

@@ -214,7 +214,7 @@ def test_whoever_decides_tells_or_censors_is_recorded(web: Web) -> None:
 
 def live(make: Make) -> Web:
     """An experiment with two regimes behind it, each several minutes long."""
-    web = make("state-library", holdback=0.2, floor=0.05, window=3600)
+    web = make("state-library", holdback=0.2, floor=0.05, window=3600, learn="at_once")
     for n in range(90):
         web.clock.move(10)
         made = web.decide({"subject": f"u{n}"})

@@ -151,7 +151,7 @@ def test_a_window_ends_decisions(make: Make, default: float | None) -> None:
     assert case.ledger.due() == []
     case.clock.move(0.2)
     assert case.ledger.due() == ["e"]
-    assert case.ledger.call(Expire("e")) == 1
+    assert case.ledger.call(Expire("e")) == 2
     end = case.ledger.storage.story(1, early.id)[-1]
     assert (end.kind, end.value) == (("expire", 0.25) if default else ("censor", None))
     sums = case.ledger.state("e", lambda state: state.player.memory.sums.sum())
@@ -337,7 +337,7 @@ def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
     other = lb.open_agent(tmp_path / "d.db", "other", policy="ts", arms=3)
     assert twin.tell(decision.id, 1.0) == "accepted"
     assert agent.tell(decision, 1.0) == "duplicate"
-    assert (twin.arms, other.arms, twin.stats.told) == (("a", "b", "c"), (0, 1, 2), 1)
+    assert (twin.arms, other.arms, twin.stats.waiting) == (("a", "b", "c"), (0, 1, 2), 1)
     for one in (agent, twin, other, other):
         one.close()
     with pytest.raises(InvalidValueError, match="this agent was closed"):
@@ -370,13 +370,13 @@ def test_scores_of_a_group_in_which_an_arm_is_added(make: Make) -> None:
 
 
 def test_who_did_it_is_recorded_for_every_kind_of_event(case: Case) -> None:
-    """Of what time does (expire), nobody."""
+    """Of what time does (expire, and a reward when its window closes), nobody."""
 
     def by(number: int) -> str:
         return f"person {number}"
 
     ledger = case.ledger
-    ledger.call(Create("other", Spec.of("state-library", arms=["a", "b"], window=60, default=0.5), actor=by(0)))
+    ledger.call(Create("other", Spec.of("ucb1", arms=["a", "b"], window=60, default=0.5, corrections=9), actor=by(0)))
     ledger.call(Change("other", "configure", {"floor": 0.1}, by(1)))
     ledger.call(Change("other", "status", {"status": "shadow"}, by(2)))
     told, censored, expired = ledger.run([Decide("other", actor=by(3))] * 3)
@@ -386,7 +386,8 @@ def test_who_did_it_is_recorded_for_every_kind_of_event(case: Case) -> None:
     ledger.call(Change("other", "retire", {"arm": "b"}, by(7)))
     case.clock.move(61)
     ledger.call(Reward("other", expired.id, 0.5, by(8)))
+    assert ledger.call(Reward("other", told.id, 0.7, by(9), correct=True)) == "corrected"
     actors = {event.kind: event.actor for event in ledger.storage.events(2)}
-    kinds = "create configure status decide reward censor add retire late"
-    assert actors == {"expire": None} | {kind: by(number) for number, kind in enumerate(kinds.split())}
+    kinds = "create configure status decide told censor add retire late correct"
+    assert actors == {"expire": None, "reward": None} | {kind: by(number) for number, kind in enumerate(kinds.split())}
     assert set(actors) == set(KINDS)

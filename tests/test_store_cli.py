@@ -12,7 +12,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.store import Change, Expire, Reader, SQLite, replay, verify
+from latentbandits.store import Change, Expire, Reader, Reward, SQLite, replay, verify
 from tests.stores import Case, played
 
 Make = Callable[..., Case]
@@ -37,12 +37,15 @@ def busy(make: Make, **settings: Any) -> Case:
         "holdback": 0.3,
         "control": "b",
         "floor": 0.1,
+        "corrections": 4,
     }
     case = make(**{**given, **settings})
     for _ in range(4):
         first = played(case, 6)[0]
         case.clock.move(100)
         case.tell(first, 0.5)  # late
+    ended = [event.decision for event in case.ledger.storage.events(1) if event.kind in ("reward", "expire")]
+    assert case.ledger.call(Reward("e", ended[-1], 0.875, correct=True)) == "corrected"
     case.ledger.snapshot("e")
     case.ledger.call(Expire("e"))
     return case
@@ -68,13 +71,13 @@ def test_verify_says_identical(make: Make, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("sql", "problem"),
     [
-        ("UPDATE event SET value = 0.75 WHERE kind = 'reward' AND seq < 12", "is not what the log leads to"),
+        ("UPDATE event SET value = 0.75 WHERE kind = 'reward' AND seq < 40", "is not what the log leads to"),
         ("DELETE FROM event WHERE seq = 12", r"event is 13 but must be 12, at \d+ or later (it was applied before, or the log is damaged)"),
         ("DELETE FROM event WHERE seq > 40", "events from 41 to"),
         ("UPDATE experiment SET head = head - 1", "there are events up to"),
         ("UPDATE event SET arm = (arm + 1) % 3 WHERE kind = 'decide' AND seq = 3", "decisions came out otherwise, though"),
         ("UPDATE event SET probability = 0.001 WHERE kind = 'decide'", "24 decisions came out otherwise, though"),
-        ("UPDATE event SET decision = 'nobody' WHERE kind = 'reward' AND seq < 6", "decision is 'nobody' but must be an open one"),
+        ("UPDATE event SET decision = 'nobody' WHERE kind = 'told' AND seq < 6", "decision is 'nobody' but must be an open one"),
     ],
 )  # fmt: skip
 def test_verify_finds_damage(make: Make, capsys: pytest.CaptureFixture[str], sql: str, problem: str) -> None:
@@ -94,7 +97,7 @@ def test_verify_finds_damage(make: Make, capsys: pytest.CaptureFixture[str], sql
         ("UPDATE minute SET total = total + 0.001 WHERE rewarded > 0", "counts of minutes"),
         ("UPDATE belief SET body = '{}'", "beliefs of minutes"),
         ("UPDATE experiment SET status = 'killed'", "settings or status"),
-        ("UPDATE snapshot SET state = x'00'", "the snapshot of event 54 is damaged"),
+        ("UPDATE snapshot SET state = x'00'", "the snapshot of event 71 is damaged"),
     ],
 )
 def test_what_does_not_follow_from_the_log_is_found(
@@ -221,7 +224,7 @@ def test_an_export_has_context_and_units(make: Make, tmp_path: Path, capsys: pyt
 
 
 def test_an_export_says_what_was_learned(make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    case = make("ts", window=60, default=0.5)  # its probabilities are not known
+    case = make("ts", window=60, default=0.5, learn="at_once")  # its probabilities are not known
     learned, _, late = [case.decide() for _ in range(3)]
     case.tell(learned, 1.0)
     case.clock.move(61)
@@ -244,6 +247,34 @@ def test_an_export_says_what_was_learned(make: Make, tmp_path: Path, capsys: pyt
         ("rewarded", 1.0, None, "shadow"),
     ]
     assert rows[4]["wanted"] in ("a", "b", "c")
+    assert sum(row["learned"] is not None for row in rows) == case.ledger.state("e", lambda state: state.learned)
+
+
+def test_an_export_says_what_is_known_while_a_window_is_open_and_what_was_corrected(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Learned is what was learned when the window closed, under the status of then (mutation: under that of the reward)."""
+    case = make("exp3", window=60, default=0.0, corrections=9)
+    first, second, third = (case.decide() for _ in range(3))
+    case.tell(first, 1.0)
+    case.tell(second, 0.25)
+    case.clock.move(61)
+    for decision, reward in ((second, 0.5), (third, 0.75)):
+        assert case.ledger.call(Reward("e", decision.id, reward, correct=True)) == "corrected"
+    frozen = case.decide()
+    case.tell(frozen, 1.0)
+    case.ledger.call(Change("e", "status", {"status": "frozen"}))
+    case.clock.move(61)
+    waiting = case.decide()
+    case.tell(waiting, 0.125)
+    rows = pq.read_table(exported(case, tmp_path, ".parquet", capsys)).to_pylist()
+    assert [(row["outcome"], row["reward"], row["learned"], row["ended_at"] is None) for row in rows] == [
+        ("rewarded", 1.0, 1.0, False),
+        ("rewarded", 0.5, 0.5, False),
+        ("expired", 0.75, 0.75, False),
+        ("rewarded", 1.0, None, False),
+        ("open", 0.125, None, True),
+    ]
     assert sum(row["learned"] is not None for row in rows) == case.ledger.state("e", lambda state: state.learned)
 
 

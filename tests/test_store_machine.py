@@ -25,6 +25,7 @@ from tests.stores import SECOND, Case
 
 WINDOW = 60
 VALUES = st.sampled_from([0.0, 0.5, 1.0])
+MOST, CORRECTIONS = 6, 3
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Known:
     at: int
     killed: bool
     end: str = ""
-    value: float | None = None
+    value: float | None = None  # as told, corrections included
     late: float | None = None
 
 
@@ -44,11 +45,27 @@ class Machine(RuleBasedStateMachine):
 
     storage: Any = SQLite
 
-    @initialize(default=st.sampled_from([None, 0.25]))
-    def begin(self, default: float | None) -> None:
+    @initialize(
+        default=st.sampled_from([None, 0.25]),
+        learn=st.sampled_from(["at_window", "at_window", "at_once"]),
+        outside=st.sampled_from(["refuse", "clip"]),
+        policy=st.sampled_from(["exp3", "ucb1"]),
+    )
+    def begin(self, default: float | None, learn: str, outside: str, policy: str) -> None:
         self.folder = tempfile.TemporaryDirectory()
         path = Path(self.folder.name) / "d.db"
-        self.case = Case(path, "exp3", durable=False, storage=self.storage, window=WINDOW, default=default, max_open=6)
+        self.rules: Any = {
+            "window": WINDOW,
+            "default": default,
+            "learn": learn,
+            "max_open": MOST,
+            "corrections": CORRECTIONS,
+        }
+        self.rules |= {"reward_range": (0, 1), "outside": outside}
+        self.case = Case(path, policy, durable=False, storage=self.storage, **self.rules)
+        self.waits, self.clips = learn == "at_window", outside == "clip"
+        self.counts = dict.fromkeys(("early", "corrected", "clipped"), 0)
+        self.ended: list[tuple[str, bool]] = []  # decisions in the order of their ends, and whether they were learned
         self.default, self.model = default, dict[str, Known]()
         self.keys: dict[str, tuple[str | None, str]] = {}
         self.status, self.arms, self.retired = "live", ["a", "b", "c"], set[str]()
@@ -68,11 +85,36 @@ class Machine(RuleBasedStateMachine):
         now = max(clock, last, ahead + (clock - opened) * 9 // 10)
         for one in self.model.values():
             if not one.end and one.at + WINDOW * SECOND <= now:
-                one.end = "expire" if self.default is not None else "censor"
-                self.learn(one)
+                self.close(one)
+
+    def close(self, one: Known) -> None:
+        """What happens when a window is over, or closes early."""
+        one.end = "reward" if one.value is not None else "expire" if self.default is not None else "censor"
+        self.learn(one)
 
     def learn(self, one: Known) -> None:
-        self.learned += one.end != "censor" and not one.killed and self.status in ("live", "shadow")
+        learned = one.end != "censor" and not one.killed and self.status in ("live", "shadow")
+        self.learned += learned
+        self.ended.append((next(key for key, known in self.model.items() if known is one), learned))
+
+    def tell(self, one: Known, value: float) -> str:
+        """What must come out when a reward is told, which is then known."""
+        inside = min(max(value, 0.0), 1.0)
+        if inside != value and not self.clips:
+            return "refused"
+        told = one.late if one.end not in ("", "reward") and one.value is None else one.value
+        if told is None:
+            self.counts["clipped"] += inside != value
+        if told is not None:
+            return "duplicate" if told == inside else "conflict"
+        if one.end:
+            one.late = inside
+            return "late"
+        one.value = inside
+        if not self.waits:
+            one.end = "reward"
+            self.learn(one)
+        return "accepted"
 
     def chosen(self, data: st.DataObject) -> tuple[str, Known]:
         key = data.draw(st.sampled_from(sorted(self.model)))
@@ -97,8 +139,10 @@ class Machine(RuleBasedStateMachine):
             assert answer is ClosedError
             return
         assert isinstance(answer, Decision)
-        if sum(not one.end for one in self.model.values()) == 6:
-            next(one for one in self.model.values() if not one.end).end = "censor"
+        if sum(not one.end for one in self.model.values()) == MOST:
+            oldest = next(one for one in self.model.values() if not one.end)
+            self.close(oldest)
+            self.counts["early"] += oldest.end != "censor"
         assert answer.arm in self.arms
         assert answer.arm not in self.retired
         assert self.status not in ("shadow", "killed") or answer.arm == "a"
@@ -107,29 +151,54 @@ class Machine(RuleBasedStateMachine):
             self.keys[key] = subject, answer.id
 
     @precondition(lambda self: self.model)
-    @rule(data=st.data(), value=VALUES)
+    @rule(data=st.data(), value=VALUES | st.sampled_from([-1000.0, 2.0]))
     def reward(self, data: st.DataObject, value: float) -> None:
         key, one = self.chosen(data)
         answer = self.call(Reward("e", key, value))
-        if not one.end:
-            assert answer == "accepted"
-            one.end, one.value = "reward", value
-            self.learn(one)
-            return
-        told = one.value if one.end == "reward" else one.late
-        if told is None:
+        assert answer == {"conflict": ConflictError, "refused": InvalidValueError}.get(
+            wanted := self.tell(one, value), wanted
+        )
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data(), value=VALUES)
+    def correct(self, data: st.DataObject, value: float) -> None:
+        """What is known is replaced while the window is open, and for the last that ended; the policy is what the log then leads to."""
+        key, one = self.chosen(data)
+        known = one.value is not None or one.late is not None or one.end == "expire"
+        near = key in [ended for ended, _ in self.ended[-CORRECTIONS:]]
+        answer = self.call(Reward("e", key, value, correct=True))
+        if one.end == "censor" and one.late is None:
             assert answer == "late"
             one.late = value
+        elif not known:
+            assert answer == self.tell(one, value)
+        elif one.end == "censor" or answer in ("duplicate", InvalidValueError, "late"):
+            if answer == "late":
+                assert not near
+                one.late = value
+            elif answer == "duplicate":
+                assert value in (one.value, one.late)
+            else:
+                assert one.end
+                assert not near or one.end == "censor"
         else:
-            assert answer == ("duplicate" if told == value else ConflictError)
+            assert answer == "corrected"
+            assert value != one.value
+            one.value = value
+            self.counts["corrected"] += 1
+            assert self.case.ledger.digest("e") == self.case.repeated()
 
     @precondition(lambda self: self.model)
     @rule(data=st.data())
     def censor(self, data: st.DataObject) -> None:
         key, one = self.chosen(data)
         answer = self.call(Censor("e", key))
-        assert answer == ("accepted" if not one.end else "duplicate" if one.end == "censor" else ConflictError)
-        one.end = one.end or "censor"
+        if not one.end and one.value is None:
+            assert answer == "accepted"
+            one.end = "censor"
+            self.learn(one)
+        else:
+            assert answer == ("duplicate" if one.end == "censor" else ConflictError)
 
     @rule(status=st.sampled_from(["live", "shadow", "frozen", "killed", "live"]))
     def change(self, status: str) -> None:
@@ -156,15 +225,9 @@ class Machine(RuleBasedStateMachine):
         self.case.clock.move(wait)
         self.expire()
         answers = self.case.ledger.run([Reward("e", key, value) for value in values])
-        first, *others = answers
-        assert first == ("late" if one.end else "accepted")
-        if one.end:
-            one.late = values[0]
-        else:
-            one.end, one.value = "reward", values[0]
-            self.learn(one)
-        for value, answer in zip(values[1:], others, strict=True):
-            assert answer == "duplicate" if value == values[0] else isinstance(answer, ConflictError)
+        for value, answer in zip(values, answers, strict=True):
+            wanted = self.tell(one, value)
+            assert isinstance(answer, ConflictError) if wanted == "conflict" else answer == wanted
 
     @rule(arm=st.sampled_from(["b", "c", "d"]))
     def come_or_go(self, arm: str) -> None:
@@ -207,6 +270,9 @@ class Machine(RuleBasedStateMachine):
         assert view.counts["rewarded"] == ends.count("reward")
         assert view.counts["late"] == sum(one.late is not None for one in self.model.values())
         assert view.open == ends.count("")
+        assert view.waiting == sum(not one.end and one.value is not None for one in self.model.values())
+        assert {name: view.counts[name] for name in self.counts} == self.counts
+        assert view.counts["expired"] == ends.count("expire")
         assert self.case.ledger.state("e", lambda state: state.learned) == self.learned
 
 

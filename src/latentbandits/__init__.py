@@ -28,6 +28,7 @@ _HOMES = {
     "DurableAgent": "store",
     "HiddenMarkov": "worlds.hidden_markov",
     "Log": "logs.log",
+    "OneSidedRewardsWarning": "agent",
     "OpenDecisionsWarning": "agent",
     "Policy": "protocols",
     "Problem": "advice.problem",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from latentbandits.advice.tune import tune as tune
     from latentbandits.agent import Agent as Agent
     from latentbandits.agent import Decision as Decision
+    from latentbandits.agent import OneSidedRewardsWarning as OneSidedRewardsWarning
     from latentbandits.agent import OpenDecisionsWarning as OpenDecisionsWarning
     from latentbandits.calendars import calendar as calendar
     from latentbandits.client import AsyncClient as AsyncClient

@@ -1,17 +1,26 @@
 """A policy online: ask for a decision, tell its rewards."""
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from time import time_ns
 from typing import Any, Never, Self
 
 import numpy as np
 
 from latentbandits.agent import file
-from latentbandits.agent.base import BaseAgent, Seen
-from latentbandits.agent.decision import SESSION_DIGITS, Decision, Name, Outcome, warn_of_dropping
-from latentbandits.agent.events import Event, Payload, rewarded, text
+from latentbandits.agent import rewards as ends
+from latentbandits.agent.base import Seen
+from latentbandits.agent.decision import (
+    EARLIEST,
+    SESSION_DIGITS,
+    Decision,
+    Name,
+    Outcome,
+    warn_of_dropping,
+    warn_of_one_side,
+)
+from latentbandits.agent.events import Event, rewarded
 from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.feeding import feed
 from latentbandits.agent.inputs import online, received
@@ -20,14 +29,13 @@ from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_childr
 from latentbandits.agent.spec import Expected, Spec
 from latentbandits.agent.state import State
 from latentbandits.agent.steps import Steps, bind
+from latentbandits.agent.telling import Journal, Telling
 from latentbandits.files import write_whole
 from latentbandits.protocols import LARGEST_REWARD, Policy
 from latentbandits.settings import InvalidValueError
 
-Journal = Callable[[Event], object]
 
-
-class Agent(BaseAgent):
+class Agent(Telling):
     """A policy online.
 
     Several decisions may be open at once, and rewards may come late, out of order or never: every decision carries what the policy needs
@@ -46,8 +54,8 @@ class Agent(BaseAgent):
     seed : int
         Names the agent's randomness.
     max_open : int
-        Decisions that may wait for rewards; beyond it the oldest is dropped, so that rewards that never arrive cost no memory. The first
-        time it happens there is an `OpenDecisionsWarning`; `stats` counts.
+        Decisions that may wait; beyond it the oldest is dropped, or its window closes early, so that rewards that never arrive cost no
+        memory. The first time it happens there is an `OpenDecisionsWarning`; `stats` counts.
     floor : float
         Share of decisions that play any available arm, each with the same probability. Like those of the control arm they are learned from,
         but they are no probes: one that a policy has planned for such a round waits, or is skipped.
@@ -56,6 +64,21 @@ class Agent(BaseAgent):
         it stays there; probabilities are taken over subjects.
     control : str or int, optional
         The arm of subjects that are held back. While it is not available, none is.
+    window : float, optional
+        Seconds that a decision waits for its reward. When they are over it is learned, by the reward that was told or by `default`, in the
+        order of decisions, at the next call. A reward that comes later is ``"late"``: counted, and not learned.
+    default : float, optional
+        The reward of a decision whose window is over without one: 0 for clicks. If not given, it is dropped, and nothing is learned.
+    learn : str
+        ``"at_window"``: when the window closes, which is right whatever the delays are. ``"at_once"``: when the reward arrives, for delays
+        that do not depend on the reward; of clicks it would see the clicks first and their absence later.
+    reward_range, outside : (low, high) and str, optional
+        What happens to a reward outside the range: ``"refuse"``, or ``"clip"`` to its end. `stats` counts both.
+    corrections : int
+        How many of the decisions that ended last ``tell(..., correct=True)`` can replace the reward of after it was learned. They are
+        learned anew from there, for which two copies of the policy's memory and the events of up to twice as many decisions are kept.
+    clock : callable, optional
+        Returns seconds, for a simulation or a log of one's own; the system's clock if not given.
     journal : callable, optional
         Called with every event, a tuple of plain values that JSON can hold, before it takes effect: if it raises, nothing has changed. It
         must not use the agent, which would refuse. `apply` repeats an event.
@@ -82,6 +105,17 @@ class Agent(BaseAgent):
     >>> agent.retire("blue")
     >>> agent.ask(available=["blue", "green"]).arm
     'green'
+
+    Clicks are told when they happen; what is not clicked within the window counts as 0:
+
+    >>> seconds = 0.0
+    >>> agent = lb.Agent("ts", arms=["red", "blue"], window=60, default=0.0, clock=lambda: seconds)
+    >>> first, second = agent.ask(), agent.ask()
+    >>> agent.tell(second, 1.0), agent.stats.told
+    ('accepted', 0)
+    >>> seconds = 61.0
+    >>> agent.tell(first, 1.0), agent.stats.told, agent.stats.expired
+    ('late', 2, 1)
     """
 
     def __init__(
@@ -94,22 +128,40 @@ class Agent(BaseAgent):
         floor: float = 0.0,
         holdback: float = 0.0,
         control: Name | None = None,
+        window: float | None = None,
+        default: float | None = None,
+        learn: str = "at_window",
+        reward_range: tuple[float, float] | None = None,
+        outside: str = "refuse",
+        corrections: int = 0,
+        clock: Callable[[], float] | None = None,
         journal: Journal | None = None,
         compiled: bool | None = None,
     ) -> None:
         policy, names = online(policy, arms)
-        spec = Spec(policy, tuple(names), seed, max_open, floor, holdback, control)
-        self._begin(State.fresh(spec.checked(names)), journal)
+        rules = (window, default, learn, reward_range, outside, corrections)
+        spec = Spec(policy, tuple(names), seed, max_open, floor, holdback, control, *rules)
+        try:
+            spec = spec.checked(names)
+        except InvalidValueError as refusal:
+            raise refusal.at(owner="Agent") from None
+        self._begin(State.fresh(spec), journal, clock)
         bind(policy, compiled, self._switch)
 
-    def _begin(self, state: State, journal: Journal | None) -> None:
+    def _begin(self, state: State, journal: Journal | None, clock: Callable[[], float] | None) -> None:
         """Begin with a state."""
+        if clock is not None:
+            if not callable(clock):
+                raise InvalidValueError("Agent", "clock", clock, "a function that returns seconds")
+            # ids have their number of digits from 1978 on; a clock may begin at 0
+            self._now_us = lambda: (now := round(clock() * 1e6)) + EARLIEST * (now < EARLIEST)  # type: ignore[method-assign]
         if journal is not None and not callable(journal):
             raise InvalidValueError("Agent", "journal", journal, "a function that takes an event")
         self._state, self._player, self._journal = state, state.player, journal
         self._session = os.urandom(SESSION_DIGITS // 2).hex()
         self._lock, self._saving = OneCall(), OneCall()
-        self._compiled = self._warned = False
+        self._compiled = self._warned = self._warned_of_one_side = False
+        self._unanswered: OrderedDict[str, None] = OrderedDict()  # whose window closed without a reward, the last ones
         policy = state.player.policy
         self._groups = policy.groups
         self._rewards = np.zeros(self._groups)
@@ -150,29 +202,43 @@ class Agent(BaseAgent):
         """
         state, lock = self._state, self._lock
         # outside the lock, and before anything changes: what is called may use the agent, or make the warning an error
-        if state.is_full and not self._warned:
+        if state.is_full and not self._warned and ends.closing(state, self._now_us()) is None:
             self._warned = True
             warn_of_dropping(state.spec.max_open)
+        if not self._warned_of_one_side and (problem := ends.one_sided(state)) is not None:
+            self._warned_of_one_side = True
+            warn_of_one_side(problem)
         with lock.raw:
             if lock.busy:
                 refuse_call()
             try:
                 lock.busy = True
-                inputs = state.prepare(context, available, subject)
+                inputs, now_us = state.prepare(context, available, subject), self._now_us()
+                if state.spec.window is not None:
+                    self._close(now_us)
                 while state.is_full:
-                    self._happen("censor", {"cause": "room"}, next(iter(state.open)))
-                key, at_us = state.next_id(time_ns() // 1000, self._session)
+                    self._end(ends.making_room(state, now_us))
+                key, at_us = state.next_id(now_us, self._session)
                 if self._journal is not None:
                     self._journal(state.event(key, at_us, inputs))
-                return state.decide(key, at_us, *inputs)[0]
+                made = state.decide(key, at_us, *inputs)
+                if state.past is not None:
+                    state.remember(state.event(key, at_us, inputs, made))
+                return made[0]
             finally:
                 lock.busy = False
 
-    def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> Outcome:
-        """Learn from the rewards of a decision, given by itself or its id: one per group (a plain number for one group).
+    def tell(
+        self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray, *, correct: bool = False
+    ) -> Outcome:
+        """Tell the rewards of a decision, given by itself or its id: one per group (a plain number for one group).
 
-        Returns ``"accepted"``, as the agent of a store does, which knows more outcomes. Bad input changes nothing. A decision that is not
-        open is refused: its rewards are never taken for another's.
+        They are learned at once or, of a decision with a window, when that closes. Returns ``"accepted"``; ``"late"`` if the window has
+        closed without a reward (of the last `max_open` such decisions, since the agent was made or loaded): it is counted, and not learned.
+        Bad input changes nothing. A decision that is not open is refused: its rewards are never taken for another's.
+
+        With `correct`, rewards that were told before are replaced, and the answer is ``"corrected"``: while the window is open, and after
+        they were learned if `corrections` of the agent reaches so far back.
         """
         lock = self._lock
         with lock.raw:
@@ -180,7 +246,15 @@ class Agent(BaseAgent):
                 refuse_call()
             try:
                 lock.busy = True
-                key, state = self._player.find(decision, self._session), self._state
+                state = self._state
+                if (
+                    state.spec.window is not None
+                    or correct
+                    or state.spec.reward_range is not None
+                    or state.past is not None
+                ):
+                    return self._tell(decision, rewards, correct)
+                key = self._player.find(decision, self._session)
                 # the usual case first, since checks take longer than learning
                 if type(rewards) is float and self._groups == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD:
                     self._rewards[0] = rewards
@@ -188,7 +262,7 @@ class Agent(BaseAgent):
                     self._rewards[:] = received(rewards, self._groups)
                 at_us = state.last_us
                 if self._journal is not None:  # else nobody asks when it was
-                    at_us = max(time_ns() // 1000, at_us)
+                    at_us = max(self._now_us(), at_us)
                     self._journal(rewarded(state.head + 1, "reward", at_us, key, self._rewards.tolist()))
                 state.end("reward", key, at_us, self._rewards)
                 return "accepted"
@@ -198,7 +272,11 @@ class Agent(BaseAgent):
     def forget(self, decision: Decision | str) -> Outcome:
         """Drop a decision whose rewards will never arrive."""
         with self._lock:
-            self._happen("censor", {"cause": "asked"}, self._player.find(decision, self._session))
+            self._close(self._now_us())
+            key = self._player.find(decision, self._session)
+            if self._state.open[key].told is not None:
+                raise InvalidValueError("Agent", "decision", key, "one whose rewards were not told yet")
+            self._write(ends.ending(self._state, key, "asked", self._now_us()))
         return "accepted"
 
     def add(self, name: Name) -> None:
@@ -210,14 +288,6 @@ class Agent(BaseAgent):
         """Never play an arm again. Its open decisions still take rewards, and `add` brings it back."""
         with self._lock:
             self._happen("retire", self._state.retiring(name))
-
-    def _happen(self, kind: str, payload: Payload, key: str | None = None) -> None:
-        """Let the next event happen, once the journal has it."""
-        at_us = max(time_ns() // 1000, self._state.last_us)
-        event = Event(self._state.head + 1, kind, at_us, key, body=text(payload))
-        if self._journal is not None:
-            self._journal(event)
-        self._state.apply(event)
 
     def feed(self, log: Any) -> None:
         """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, as if this agent had made them.
@@ -234,6 +304,7 @@ class Agent(BaseAgent):
         """
         with self._lock:
             feed(self._player, log)
+            self._state.remembering()
 
     def apply(self, event: Event | Sequence[object]) -> Decision | None:
         """Repeat an event that a journal received, or its values as JSON has them, to the same bits; return the decision if it is one.
@@ -304,6 +375,7 @@ class Agent(BaseAgent):
         path: str | os.PathLike[str],
         policy: Expected = None,
         *,
+        clock: Callable[[], float] | None = None,
         journal: Journal | None = None,
         compiled: bool | None = None,
     ) -> Self:
@@ -316,11 +388,11 @@ class Agent(BaseAgent):
         policy : Policy, class or name, optional
             What the file is expected to hold: a file of another policy (or, for a policy rather than a class, with other settings) is
             refused. Needed for a policy from outside this package, since a file is not allowed to choose which code runs.
-        journal, compiled
+        clock, journal, compiled
             As for a new agent.
         """
         state = file.read(Path(path).read_bytes(), path, policy)
         agent: Self = cls.__new__(cls)
-        agent._begin(state, journal)
+        agent._begin(state, journal, clock)
         bind(state.player.policy, compiled, agent._switch)
         return agent

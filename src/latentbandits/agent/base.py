@@ -15,6 +15,11 @@ Seen = TypeVar("Seen")
 class BaseAgent:
     """What `Agent` and `DurableAgent` have in common."""
 
+    @staticmethod
+    def _now_us() -> int:
+        """Return microseconds since 1970."""
+        return time_ns() // 1000
+
     def _look(self, look: Callable[[State], Seen]) -> Seen:
         """Return what a function finds in the state, which it must not change."""
         raise NotImplementedError
@@ -52,4 +57,4 @@ class BaseAgent:
     @property
     def stats(self) -> Stats:
         """What happened to the decisions; see `Stats`. Of a store, those that were censored count as forgotten."""
-        return self._look(lambda state: state.stats(time_ns() // 1000))
+        return self._look(lambda state: state.stats(self._now_us()))

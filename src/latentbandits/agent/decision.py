@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 from latentbandits.protocols import REASONS
 
 Name = str | int
-Outcome = Literal["accepted", "duplicate", "late"]  # of rewards, and of what else is told of a decision
+Outcome = Literal["accepted", "duplicate", "late", "corrected"]  # of rewards, and of what else is told of a decision
 # Every sum of reasons as words
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
 # Hexadecimal digits of an id: microseconds since the epoch, then the session. EARLIEST, in 1978, is the first time with that many digits.
@@ -21,10 +21,20 @@ class OpenDecisionsWarning(UserWarning):
 def warn_of_dropping(max_open: int) -> None:
     """Warn whoever asked an agent that decisions are dropped."""
     warnings.warn(
-        f"Agent: more than max_open={max_open} decisions wait for rewards; the oldest are dropped, and agent.stats counts them",
+        f"Agent: more than max_open={max_open} decisions wait for rewards; the oldest are dropped, or their windows close early, "
+        "and agent.stats counts them",
         OpenDecisionsWarning,
         stacklevel=3,  # this function and ask
     )
+
+
+def warn_of_one_side(problem: str) -> None:
+    """Warn whoever asked an agent that its rewards say nothing."""
+    warnings.warn(f"Agent: {problem}", OneSidedRewardsWarning, stacklevel=3)  # this function and ask
+
+
+class OneSidedRewardsWarning(UserWarning):
+    """Every reward so far is the same, and decisions without one are learned otherwise, or not at all."""
 
 
 class Decision(NamedTuple):
@@ -85,12 +95,18 @@ class Stats(NamedTuple):
     Attributes
     ----------
     asked : int, decisions made
-    told : int, decisions whose rewards arrived; of a store also those that expired, for which the default reward was taken
+    told : int, decisions whose rewards were learned; also those that expired, for which the default reward was taken
     overtaken : int, those of them that were learned from after a later decision had been made
     forgotten : int, decisions dropped by `forget`
     dropped : int, decisions dropped since more than `max_open` waited
     open : int, decisions that wait for rewards
     oldest : float, age in seconds of the oldest of these; None if none waits
+    waiting : int, those of the open ones whose rewards are known, and learned when their window closes
+    expired : int, those of the told ones for which the default reward was taken
+    early : int, windows that closed early, since more than `max_open` decisions waited
+    late : int, rewards that came after the window of their decision, or after it was censored; not learned
+    corrected, clipped : int, rewards that were replaced, and that were outside `reward_range` and moved to its end
+    refused : int, rewards outside `reward_range` that were refused, since the process has begun
     """
 
     asked: int
@@ -100,6 +116,13 @@ class Stats(NamedTuple):
     dropped: int
     open: int
     oldest: float | None
+    waiting: int = 0
+    expired: int = 0
+    early: int = 0
+    late: int = 0
+    corrected: int = 0
+    clipped: int = 0
+    refused: int = 0
 
 
 def time_of(decision: str) -> float:

@@ -11,11 +11,15 @@ status        ``body``: status
 add, retire   ``body``: arm (a name)
 decide        decision, subject; ``body``: context, available (names); in a store also what came of it: arm, decided_by, probability,
               scores; ``body``: probe_reasons, status (if not live), policy (its arm, in shadow), arms and probabilities of several groups
-reward        decision, value (``body``: rewards, if there are several groups). One of these three ends a decision, once.
+told          decision, value (``body``: rewards, if there are several groups): a reward that is learned when the window closes
+reward        decision, value. One of these three ends a decision, once.
 expire        decision, value: the reward window is over, and the default value was taken
 censor        decision; ``body``: cause (asked: by the caller; time: the window is over; room: too many were open)
 late          decision, value: a reward for a decision that had expired or was censored; not learned
+correct       decision, value: what was told, or taken, is replaced; if it was learned, the policy learns anew from there
 ============  ===============================================================================================================
+
+A window that closes early, to make room, has ``body``: cause (room); a reward that was clipped has ``body``: given, as it was told.
 
 To add a kind: a row in `KINDS` (and in the table above), and a function in `state.RULES` that lets it happen.
 """
@@ -29,7 +33,7 @@ from latentbandits.agent.decision import Name
 
 
 class Kind(NamedTuple):
-    """What a kind of event is to a decision: at most one of each `role` happens to it; `counted` is the name of its count."""
+    """What a kind of event is to a decision: one of each `role` happens to it, but for `REPEATED`; `counted` names its count."""
 
     role: str | None = None
     counted: str | None = None
@@ -42,13 +46,16 @@ KINDS = {
     "add": Kind(),
     "retire": Kind(),
     "decide": Kind("decided", "decided"),
+    "told": Kind("told"),
     "reward": Kind("ended", "rewarded"),
     "expire": Kind("ended", "expired"),
     "censor": Kind("ended", "censored"),
     "late": Kind("late", "late"),
+    "correct": Kind("corrected"),
 }
 ROLES = {role: tuple(name for name, kind in KINDS.items() if kind.role == role) for role in
-         ("decided", "ended", "late")}  # fmt: skip
+         ("decided", "told", "ended", "late", "corrected")}  # fmt: skip
+REPEATED = ("corrected",)
 COUNTED = {name: kind.counted for name, kind in KINDS.items() if kind.counted is not None}
 
 
@@ -63,6 +70,7 @@ class Payload(TypedDict, total=False):
     probabilities: list[float | None]
     status: str
     rewards: list[float]
+    given: list[float]
     cause: str
     arm: Name
 
@@ -121,10 +129,19 @@ def reasons(probe_reasons: tuple[str, ...]) -> str | None:
     return text({"probe_reasons": list(probe_reasons)} if probe_reasons else {})
 
 
-def rewarded(seq: int, kind: str, at_us: int, key: str, rewards: Sequence[float], actor: str | None = None) -> Event:
-    """Return the event of a reward of some kind; those of several groups are in the body."""
-    value, body = (rewards[0], None) if len(rewards) == 1 else (None, text({"rewards": list(rewards)}))
-    return Event(seq, kind, at_us, key, value=value, actor=actor, body=body)
+def rewarded(
+    seq: int,
+    kind: str,
+    at_us: int,
+    key: str,
+    rewards: Sequence[float],
+    actor: str | None = None,
+    more: Payload | None = None,
+) -> Event:
+    """Return the event of a reward of some kind; those of several groups are in the body, and what `more` says."""
+    if len(rewards) == 1:
+        return Event(seq, kind, at_us, key, value=rewards[0], actor=actor, body=text(more) if more else None)
+    return Event(seq, kind, at_us, key, actor=actor, body=text({"rewards": list(rewards), **(more or {})}))
 
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # made once: it takes longer than most bodies

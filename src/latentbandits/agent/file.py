@@ -6,14 +6,16 @@ import zipfile
 from collections import OrderedDict
 from hashlib import sha256
 from io import BytesIO
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from latentbandits import __version__
 from latentbandits.agent.decision import Name, is_id
+from latentbandits.agent.events import Event
 from latentbandits.agent.inputs import as_name
 from latentbandits.agent.mixing import CONTROL, FLOOR, POLICY
+from latentbandits.agent.past import Past
 from latentbandits.agent.player import Player
 from latentbandits.agent.slots import Open, packed
 from latentbandits.agent.spec import STATUSES, Expected, PolicyRecord, Spec, SpecRecord, policy_of, policy_record
@@ -35,6 +37,8 @@ class OpenRecord(TypedDict):
     by: str
     counted_under: str
     asked: bool
+    told: list[float] | None
+    told_us: int
 
 
 class StateRecord(TypedDict):
@@ -50,6 +54,15 @@ class StateRecord(TypedDict):
     newest: str
     counts: dict[str, int]
     open: list[OpenRecord]
+    first: float | None
+    past: "PastRecord | None"
+
+
+class PastRecord(TypedDict):
+    """What corrections need: states, whose arrays are named ``past/0/...``, and the events after each of them."""
+
+    bases: list[StateRecord]
+    since: list[list[list[Any]]]
 
 
 class Document(TypedDict):
@@ -93,14 +106,24 @@ def contents(state: State) -> Contents:
         "newest": state.newest,
         "counts": dict(state.counts),
         "open": [
-            {"id": key, "asked": bool(content), "arms": list(arms), "by": by, "at_us": at_us, "counted_under": under}
-            for key, (content, arms, by, at_us, under) in player.open.items()
+            {
+                "id": key, "asked": bool(content), "arms": list(arms), "by": by, "at_us": at_us, "counted_under": under,
+                "told": None if told is None else list(told), "told_us": told_us,
+            }
+            for key, (content, arms, by, at_us, under, told, told_us) in player.open.items()
         ],
-    }
+        "first": state.first,
+        "past": None,
+    }  # fmt: skip
     memory = saved(player.policy, copied(player.memory))
     arrays = {f"memory/{name}": part for name, part in memory.items()}
     arrays |= {"random": player.random.copy(), "mixing": player.mixing.random.copy()}
     arrays |= {f"open/{part}": rows for part, rows in player.stacked()._asdict().items()}
+    if state.past is not None:
+        bases = [contents(base) for base in state.past.bases]
+        since = [[list(event) for event in events] for events in state.past.since]
+        record["past"] = {"bases": [base.record for base in bases], "since": since}
+        arrays |= {f"past/{n}/{name}": part for n, base in enumerate(bases) for name, part in base.arrays.items()}
     return Contents(record, arrays, state.diverged)
 
 
@@ -143,14 +166,13 @@ def read(content: bytes, path: str | os.PathLike[str], expected: Expected) -> St
         raise _damaged(path) from problem
     policy = policy_of(record["policy"], expected)
     try:
-        return _state(policy, document, arrays, expected)
+        return _state(policy, document["state"], document["diverged"], arrays, expected)
     except (IndexError, KeyError, TypeError, ValueError) as problem:
         raise _damaged(path) from problem
 
 
-def _state(policy: Policy, document: Document, arrays: Arrays, expected: Expected) -> State:
+def _state(policy: Policy, record: StateRecord, diverged: int, arrays: Arrays, expected: Expected) -> State:
     """Return what a file holds, all of which must fit the policy."""
-    record = document["state"]
     spec = Spec.read(record["spec"], expected)
     names = [as_name(name) for name in record["names"]]
     numbers = {name: arm for arm, name in enumerate(names)}
@@ -175,11 +197,27 @@ def _state(policy: Policy, document: Document, arrays: Arrays, expected: Expecte
         record["last_us"],
         record["newest"],
         counts,
-        document["diverged"],
+        diverged,
+        None if record["first"] is None else float(record["first"]),
+        past=_past(record["past"], arrays, expected, spec.corrections),
     )
     if not _is_consistent(state, record):
         raise KeyError("contents")
     return state
+
+
+def _past(record: PastRecord | None, arrays: Arrays, expected: Expected, within: int) -> Past | None:
+    """Return what corrections need."""
+    if record is None:
+        return None
+    bases = []
+    for n, base in enumerate(record["bases"]):
+        own = {name.removeprefix(f"past/{n}/"): part for name, part in arrays.items() if name.startswith(f"past/{n}/")}
+        bases.append(_state(policy_of(base["policy"], expected), base, 0, own, expected))
+    since = [[Event(*event) for event in events] for events in record["since"]]
+    if not bases or len(bases) != len(since) or within < 1:
+        raise KeyError("past")
+    return Past(within, bases, since)
 
 
 def _open(record: StateRecord, arrays: Arrays, policy: Policy) -> "OrderedDict[str, Open]":
@@ -201,6 +239,8 @@ def _open(record: StateRecord, arrays: Arrays, policy: Policy) -> "OrderedDict[s
                 one["by"],
                 one["at_us"],
                 one["counted_under"],
+                None if one["told"] is None else tuple(one["told"]),
+                one["told_us"],
             ),
         )
         for one in record["open"]

@@ -62,6 +62,19 @@ class Player:
         """Return a player to whom nothing has happened yet."""
         return cls(spec.policy, spec.policy.init(), stream(spec.seed), spec.arms, spec.mixing(spec.arms))
 
+    def twin(self) -> "Player":
+        """Return a copy."""
+        mixing = self.mixing._replace(random=self.mixing.random.copy())
+        twin = Player(self.policy, copied(self.memory), self.random.copy(), self.names, mixing, self.retired)
+        twin.choose, twin.learn, twin.open = self.choose, self.learn, self.open.copy()
+        return twin
+
+    def become(self, other: "Player") -> None:
+        """Take over all that another one knows; what it had is left to this one."""
+        self.policy, self.memory, self.random, self.open = other.policy, other.memory, other.random, other.open
+        self.mix(other.mixing)
+        self._arrange(other.names, other.retired)
+
     def use(self, steps: Steps | None) -> None:
         """Run machine code, which changes no choice."""
         if steps is not None:
@@ -125,7 +138,7 @@ class Player:
             numbers = tuple(choice.arms.tolist())
             names = self.called(numbers)
         chances = self._certain if self.sure else self._chances(offered)
-        self.open[key] = _tuple(Open, (bytes(self.block), numbers, by, at_us, counted_under or by))
+        self.open[key] = _tuple(Open, (bytes(self.block), numbers, by, at_us, counted_under or by, None, 0))
         return _tuple(Decision, (key, names, WORDS[choice.tags.item(PROBE_REASON)], chances, by))
 
     def overwrite(self, key: str, arms: tuple[int, ...], chances: Iterable[float | None], by: str) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice, Policy
+from latentbandits.protocols import ArmScore, Choice, Policy
 
 
 class Open(NamedTuple):
@@ -22,6 +22,8 @@ class Open(NamedTuple):
     by : who decided: policy, floor or control
     at_us : when, in microseconds since 1970
     counted_under : who decided, or the status of then if it was not live
+    told : its rewards, if they are known and its window is open; None if nothing was told
+    told_us : when they were told
     """
 
     content: bytes
@@ -29,6 +31,8 @@ class Open(NamedTuple):
     by: str
     at_us: int
     counted_under: str
+    told: tuple[float, ...] | None = None
+    told_us: int = 0
 
 
 class Slots:
@@ -77,3 +81,25 @@ class Slots:
 def packed(choice: Choice) -> bytes:
     """Return the bytes of a choice."""
     return b"".join(part.tobytes() for part in choice)
+
+
+def scored(content: bytes, arms: int) -> bytes:
+    """Return what a policy thought of every arm in a choice, as 32-bit numbers.
+
+    There are five per arm: available, value, index, standard error and probability.
+    """
+    # a choice ends with its arm scores
+    words = np.frombuffer(content, np.float64)[-arms * _SCORE_WORDS :].reshape(arms, _SCORE_WORDS)
+    with np.errstate(over="ignore"):  # indices that go before all others are beyond these numbers: infinite
+        table = words.take(_SCORES, axis=1).astype("<f4")
+    table[:, 0] = words.view(np.int64)[:, 0]
+    return table.tobytes()
+
+
+def scores(content: bytes | None) -> list[list[float]]:
+    """Return what `scored` wrote: five numbers per arm."""
+    return np.frombuffer(content or b"", "<f4").reshape(-1, 5).tolist()
+
+
+_SCORE_WORDS = ArmScore.itemsize // 8
+_SCORES = np.array([0, 1, 2, 4, 3])  # places of the five in an arm score

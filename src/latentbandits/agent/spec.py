@@ -15,7 +15,8 @@ from latentbandits.specs import split, wrapper
 
 DECIDING, LEARNING = ("shadow", "live", "frozen", "killed"), ("shadow", "live")
 STATUSES = (*DECIDING, "archived")  # any may follow any, but an archived experiment stays so
-ANY_TIME = ("max_open", "floor", "holdback", "control", "window", "default")
+ANY_TIME = ("max_open", "floor", "holdback", "control", "window", "default", "learn", "reward_range", "outside")
+LEARN, OUTSIDE = ("at_window", "at_once"), ("refuse", "clip")
 USUAL = "state-library"  # the policy of an experiment of which only the arms are given
 _UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # characters that are no text: control, half a pair, separators of lines
 _LONGEST = 10 * 365 * 86_400.0  # seconds
@@ -35,6 +36,10 @@ class SpecRecord(TypedDict):
     control: Name
     window: float | None
     default: float | None
+    learn: str
+    reward_range: list[float] | None
+    outside: str
+    corrections: int
 
 
 class Spec(NamedTuple):
@@ -45,11 +50,16 @@ class Spec(NamedTuple):
     policy : Policy
     arms : names of the first arms; `add` and `retire` change them
     seed : names the randomness
-    max_open : decisions that may wait for rewards; beyond it the oldest is censored
+    max_open : decisions that may wait; beyond it the window of the oldest closes early, or it is censored
     floor, holdback : as for `Agent`
     control : the arm of subjects that are held back, of a shadow and of a killed experiment
     window : seconds that a decision waits for its reward, None for no limit
     default : the reward that is taken when the window is over, None to censor the decision
+    learn : when a decision with a window is learned: ``"at_window"``, when it closes, in the order of decisions, whatever arrives when; or
+        ``"at_once"``, when its reward arrives, for delays that do not depend on the reward
+    reward_range : (low, high) of rewards, None for any
+    outside : what happens to a reward outside it: ``"refuse"``, or ``"clip"``, which moves it to the end of the range
+    corrections : how many of the decisions that ended last can be corrected after they were learned
     """
 
     policy: Policy
@@ -61,6 +71,10 @@ class Spec(NamedTuple):
     control: Name | None = None
     window: float | None = None
     default: float | None = None
+    learn: str = LEARN[0]
+    reward_range: tuple[float, float] | None = None
+    outside: str = OUTSIDE[0]
+    corrections: int = 0
 
     @classmethod
     def of(cls, policy: Policy | str, arms: Sequence[Name] | int | None = None, **settings: Any) -> Self:
@@ -110,7 +124,26 @@ class Spec(NamedTuple):
                 rule = "given with a window (without one it is never taken)"
                 raise InvalidValueError("experiment", "default", default, rule)
             default = check_range("experiment", "default", default, Within(-LARGEST_REWARD, LARGEST_REWARD))
-        return type(self)(self.policy, self.arms, seed, most, mix.floor, mix.holdback, control, window, default)
+        return type(self)(
+            self.policy,
+            self.arms,
+            seed,
+            most,
+            mix.floor,
+            mix.holdback,
+            control,
+            window,
+            default,
+            _among("learn", self.learn, LEARN),
+            _range(self.reward_range, default),
+            _among("outside", self.outside, OUTSIDE),
+            check_int("experiment", "corrections", self.corrections, least=0),
+        )
+
+    @property
+    def defers(self) -> bool:
+        """Whether rewards wait for the window of their decision to close."""
+        return self.window is not None and self.learn == "at_window"
 
     def plain(self) -> SpecRecord:
         """Return everything as values that JSON can hold."""
@@ -121,7 +154,7 @@ class Spec(NamedTuple):
     def read(cls, record: SpecRecord, expected: Expected = None) -> Self:
         """Return the settings that `plain` returned; a policy from outside this package must be the expected one."""
         given = {**record, "policy": policy_of(record["policy"], expected), "arms": tuple(record["arms"])}
-        return cls(**given)  # type: ignore[arg-type]
+        return cls(**plainly(given))
 
     def mixing(self, names: Sequence[Name]) -> Mixing:
         """Return floor and holdback, with a fresh random stream."""
@@ -131,6 +164,34 @@ class Spec(NamedTuple):
     def window_us(self) -> int | None:
         """The window in microseconds."""
         return None if self.window is None else round(self.window * 1e6)
+
+
+def plainly(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that JSON has held as they are here: a range is a pair."""
+    limits = record.get("reward_range")
+    return dict(record) if limits is None else {**record, "reward_range": tuple(limits)}
+
+
+def _among(name: str, value: object, known: Sequence[str]) -> str:
+    if value not in known:
+        raise InvalidValueError("experiment", name, value, f"one of {', '.join(known)}{nearest(str(value), known)}")
+    return str(value)
+
+
+def _range(given: object, default: float | None) -> tuple[float, float] | None:
+    """Return the range of rewards as plain numbers, or refuse it."""
+    if given is None:
+        return None
+    rule = "a pair (low, high) of finite numbers, the second one above the first"
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence) or len(given) != 2:
+        raise InvalidValueError("experiment", "reward_range", given, rule)
+    bounds = Within(-LARGEST_REWARD, LARGEST_REWARD)
+    low, high = (check_range("experiment", "reward_range", end, bounds) for end in given)
+    if not low < high:
+        raise InvalidValueError("experiment", "reward_range", given, rule)
+    if default is not None and not low <= default <= high:
+        raise InvalidValueError("experiment", "default", default, f"within the reward_range, {low:g} to {high:g}")
+    return low, high
 
 
 def refuse_unclear(names: Collection[Name]) -> None:

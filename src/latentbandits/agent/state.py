@@ -16,10 +16,10 @@ from latentbandits.agent.decision import EARLIEST, Decision, Name, Stats, is_id
 from latentbandits.agent.events import COUNTED, Event, Payload, reasons, text
 from latentbandits.agent.inputs import as_name, observed, received
 from latentbandits.agent.mixing import CONTROL
+from latentbandits.agent.past import Past
 from latentbandits.agent.player import Player
-from latentbandits.agent.slots import Open
-from latentbandits.agent.spec import LEARNING, Spec
-from latentbandits.protocols import ArmScore
+from latentbandits.agent.slots import Open, scored
+from latentbandits.agent.spec import LEARNING, Spec, plainly
 from latentbandits.settings import InvalidValueError
 
 # What a decision is made of: the context as numbers, the available arms by number (None for all), and the subject as a text
@@ -27,8 +27,10 @@ Inputs = tuple[np.ndarray, list[int] | None, str | None]
 NOTHING = np.zeros(0)  # what is observed without covariates
 _tuple = tuple.__new__  # takes half the time of Event(...)
 # Of decisions: how they ended, rewards that came later still; and of those that ended: the policy did not learn from the reward,
-# it did after a later one was made, it was censored for want of room
-COUNTS = ("rewarded", "expired", "censored", "late", "unlearned", "overtaken", "dropped")
+# it did after a later one was made, it was censored for want of room, or its window closed early for it; rewards that were replaced or
+# clipped; and whether any was other than the first one
+COUNTS = ("rewarded", "expired", "censored", "late", "unlearned", "overtaken", "dropped", "early", "corrected", "clipped",
+          "varied")  # fmt: skip
 _ROUNDING = 1e-9
 
 
@@ -45,6 +47,9 @@ class State:
     newest : id of the newest decision, empty if there is none
     counts : how many of what `COUNTS` names
     diverged : decisions that came out otherwise when they were repeated; the log is right
+    first : the first reward that was learned
+    refused : rewards outside the range that were refused, since the process has begun
+    past : what corrections need, None if rewards that were learned cannot be corrected
     """
 
     spec: Spec
@@ -55,11 +60,25 @@ class State:
     newest: str = ""
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
     diverged: int = 0
+    first: float | None = None
+    refused: int = 0
+    past: Past | None = None
 
     @classmethod
     def fresh(cls, spec: Spec) -> Self:
         """Return an agent to which nothing has happened yet."""
-        return cls(spec, Player.fresh(spec))
+        return cls(spec, Player.fresh(spec)).remembering()
+
+    def remembering(self) -> Self:
+        """Begin to keep what corrections need, if there may be any."""
+        within = self.spec.corrections
+        self.past = Past(within, [self.twin()], [[]]) if within else None
+        return self
+
+    def twin(self) -> "State":
+        """Return a copy, without its past."""
+        player, counts = self.player.twin(), dict(self.counts)
+        return State(self.spec, player, self.status, self.head, self.last_us, self.newest, counts, first=self.first)
 
     @property
     def open(self) -> "OrderedDict[str, Open]":
@@ -96,13 +115,23 @@ class State:
         """How many of them the policy has learned from."""
         return self.counts["rewarded"] + self.counts["expired"] - self.counts["unlearned"]
 
+    @property
+    def waiting(self) -> int:
+        """How many open decisions have rewards that wait for their window to close."""
+        return sum(one.told is not None for one in self.open.values()) if self.spec.defers else 0
+
     def stats(self, now_us: int) -> Stats:
         """Return what happened to the decisions so far."""
         counts, oldest = self.counts, next(iter(self.open.values()), None)
         told = counts["rewarded"] + counts["expired"]
         forgotten = counts["censored"] - counts["dropped"]
         age = None if oldest is None else max(0.0, (now_us - oldest.at_us) / 1e6)
-        return Stats(self.decided, told, counts["overtaken"], forgotten, counts["dropped"], len(self.open), age)
+        rest = {
+            name: counts[name] for name in ("overtaken", "dropped", "expired", "early", "late", "corrected", "clipped")
+        }
+        return Stats(
+            self.decided, told, forgotten=forgotten, open=len(self.open), oldest=age, waiting=self.waiting, refused=self.refused, **rest
+        )  # fmt: skip
 
     def prepare(self, context: object, available: object, subject: object) -> Inputs:
         """Return what a decision is made of, or refuse it; nothing changes."""
@@ -180,6 +209,11 @@ class State:
         self.last_us = at_us
         return decision, wanted
 
+    def remember(self, event: Event) -> None:
+        """Keep an event for corrections, once it has happened."""
+        if self.past is not None:
+            self.past.add(self, event)
+
     def _decide_otherwise(
         self, key: str, at_us: int, seen: np.ndarray, offered: list[int] | None, subject: Name | None
     ) -> tuple[Decision, Open | None]:
@@ -212,6 +246,10 @@ class State:
         else:
             counts["unlearned"] += 1
         counts[COUNTED[kind]] += 1
+        if kind == "reward" and not counts["varied"] and rewards is not None:
+            if self.first is None:
+                self.first = rewards.item(0)
+            counts["varied"] = int((rewards != self.first).any())
         self.head += 1
         self.last_us = at_us
 
@@ -234,6 +272,8 @@ class State:
             raise InvalidValueError("log", "event's kind", event.kind, f"one of {', '.join(RULES)}")
         decision = RULES[event.kind](self, event)
         self.head, self.last_us = event.seq, event.at_us
+        if event.kind != "decide":
+            self.remember(event)
         return decision
 
     def _decide_again(self, event: Event) -> Decision:
@@ -241,7 +281,7 @@ class State:
         if not is_id(key) or key <= self.newest:
             raise InvalidValueError("log", "decision", key, f"an id above {self.newest!r}, the newest so far")
         inputs = self.prepare(payload.get("context"), payload.get("available"), event.subject)
-        decision, _ = self.decide(key, event.at_us, *inputs)
+        decision, meant = self.decide(key, event.at_us, *inputs)
         if event.arm is not None:  # what came of it is noted
             arms, chances, here = event.arms, event.probabilities, self.open[key].arms
             near = decision.by == event.decided_by and _near(decision.probabilities, chances)
@@ -249,16 +289,41 @@ class State:
             if here != arms and self.open[key].content:
                 player.overwrite(key, arms, chances, str(event.decided_by))
             self.open[key] = self.open[key]._replace(counted_under=event.counted_under)
+        if self.past is not None:
+            self.remember(event if event.arm is not None else self.event(key, event.at_us, inputs, (decision, meant)))
         return decision
 
     def _end_again(self, event: Event) -> None:
         key = str(event.decision)
         if key not in self.open:
             raise InvalidValueError("log", "decision", event.decision, "an open one")
-        payload = event.payload if event.kind == "censor" else Payload()
+        payload = event.payload
         rewards = None if event.kind == "censor" else received(event.rewards, self.player.policy.groups)
         self.end(event.kind, key, event.at_us, rewards)
-        self.counts["dropped"] += payload.get("cause") == "room"
+        counts = self.counts
+        if payload.get("cause") == "room":
+            counts["dropped" if rewards is None else "early"] += 1
+        counts["clipped"] += "given" in payload
+
+    def _tell(self, event: Event) -> None:
+        key = str(event.decision)
+        if key not in self.open:
+            raise InvalidValueError("log", "decision", event.decision, "an open one")
+        told = tuple(received(event.rewards, self.player.policy.groups).tolist())
+        self.open[key] = self.open[key]._replace(told=told, told_us=event.at_us)
+        self.counts["clipped"] += "given" in event.payload
+
+    def _correct(self, event: Event) -> None:
+        key = str(event.decision)
+        if key in self.open:
+            self._tell(event)
+        elif self.past is not None:  # else it is the past that is repeated, in which the reward is right by now
+            rewards = received(event.rewards, self.player.policy.groups).tolist()
+            if self.past.rewards(key) is None:
+                raise InvalidValueError("log", "decision", event.decision, "one that can be corrected")
+            self.player.become(self.past.corrected(key, rewards).player)
+            self.counts["clipped"] += "given" in event.payload
+        self.counts["corrected"] += 1
 
     def _note_late(self, event: Event) -> None:  # noqa: ARG002
         self.counts["late"] += 1
@@ -274,7 +339,7 @@ class State:
         self.status = event.payload["status"]
 
     def _configure(self, event: Event) -> None:
-        self.spec = self.spec._replace(**cast("dict[str, Any]", event.payload))
+        self.spec = self.spec._replace(**plainly(cast("dict[str, Any]", event.payload)))
         self.player.mix(self.spec.mixing(self.player.names)._replace(random=self.player.mixing.random))
 
     def shown(self) -> str:
@@ -305,6 +370,8 @@ RULES: Mapping[str, Callable[[State, Event], Decision | None]] = {
     "expire": State._end_again,
     "censor": State._end_again,
     "late": State._note_late,
+    "told": State._tell,
+    "correct": State._correct,
 }
 
 
@@ -321,25 +388,3 @@ def _near(chances: Sequence[float | None], others: Sequence[float | None]) -> bo
         chance == other or (chance is not None and other is not None and math.isclose(chance, other, rel_tol=_ROUNDING))
         for chance, other in zip(chances, others, strict=True)
     )
-
-
-def scored(content: bytes, arms: int) -> bytes:
-    """Return what a policy thought of every arm in a choice, as 32-bit numbers.
-
-    There are five per arm: available, value, index, standard error and probability.
-    """
-    # a choice ends with its arm scores
-    words = np.frombuffer(content, np.float64)[-arms * _SCORE_WORDS :].reshape(arms, _SCORE_WORDS)
-    with np.errstate(over="ignore"):  # indices that go before all others are beyond these numbers: infinite
-        table = words.take(_SCORES, axis=1).astype("<f4")
-    table[:, 0] = words.view(np.int64)[:, 0]
-    return table.tobytes()
-
-
-def scores(content: bytes | None) -> list[list[float]]:
-    """Return what `scored` wrote: five numbers per arm."""
-    return np.frombuffer(content or b"", "<f4").reshape(-1, 5).tolist()
-
-
-_SCORE_WORDS = ArmScore.itemsize // 8
-_SCORES = np.array([0, 1, 2, 4, 3])  # places of the five in an arm score

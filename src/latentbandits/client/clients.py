@@ -213,9 +213,12 @@ class Client(_Client):
         """Return decisions for up to 1,000 rounds, in one request: each a mapping with what `ask` takes."""
         return run(self._exchange.ask(rounds, key))
 
-    def tell(self, decision: Decision | str, rewards: Rewards) -> str:
-        """Tell the rewards of a decision: "accepted", "duplicate", "late", "queued", or "fallback" for a decision that was made here."""
-        return run(self._exchange.tell([(decision, rewards)]))[0]
+    def tell(self, decision: Decision | str, rewards: Rewards, *, correct: bool = False) -> str:
+        """Tell the rewards of a decision: "accepted", "duplicate", "late", "queued", or "fallback" for a decision that was made here.
+
+        With `correct` they replace what was told before, which is "corrected": see `Agent.tell`.
+        """
+        return run(self._exchange.tell([(decision, rewards)], correct))[0]
 
     def tell_many(self, told: Iterable[tuple[Decision | str, Rewards]]) -> list[str]:
         """Tell rewards of up to 1,000 decisions in one request; what is refused is "refused", and the others count."""
@@ -275,9 +278,9 @@ class AsyncClient(_Client):
         """Return decisions for up to 1,000 rounds: see `Client.ask_many`."""
         return await self._exchange.ask(rounds, key)
 
-    async def tell(self, decision: Decision | str, rewards: Rewards) -> str:
+    async def tell(self, decision: Decision | str, rewards: Rewards, *, correct: bool = False) -> str:
         """Tell the rewards of a decision: see `Client.tell`."""
-        return (await self._exchange.tell([(decision, rewards)]))[0]
+        return (await self._exchange.tell([(decision, rewards)], correct))[0]
 
     async def tell_many(self, told: Iterable[tuple[Decision | str, Rewards]]) -> list[str]:
         """Tell rewards of up to 1,000 decisions: see `Client.tell_many`."""

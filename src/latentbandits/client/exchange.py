@@ -165,10 +165,10 @@ class Exchange:
         arm = self.control if available is None or self.control in available else available[0]
         return Decision("", (arm,), (), (None,), FALLBACK)
 
-    async def tell(self, told: Iterable[tuple[Decision | str, Rewards]]) -> list[str]:
+    async def tell(self, told: Iterable[tuple[Decision | str, Rewards]], correct: bool = False) -> list[str]:
         """Return what became of rewards; those that cannot be sent now are queued."""
         self._refuse_closed()
-        rewards = [_Reward(_id(decision), _number(reward)) for decision, reward in told]
+        rewards = [_Reward(_id(decision), _number(reward), correct) for decision, reward in told]
         real = [reward for reward in rewards if reward.id]  # a decision that was made here has no id
         outcomes = iter(await self._outcomes(real, single=len(rewards) == 1) if real else ())
         return [next(outcomes) if reward.id else FALLBACK for reward in rewards]
@@ -319,8 +319,8 @@ class Exchange:
 class _Reward:
     """A reward to tell; compared by identity, since the same may wait twice."""
 
-    def __init__(self, decision: str, reward: object) -> None:
-        self.id, self.body = decision, {"id": decision, "reward": reward}
+    def __init__(self, decision: str, reward: object, correct: bool) -> None:
+        self.id, self.body = decision, {"id": decision, "reward": reward} | ({"correct": True} if correct else {})
 
 
 class _Withdrawal:

@@ -47,6 +47,9 @@ class Changes(Body):
     control: Annotated[Name | UnsetType, Meta(description=SETTINGS["control"])] = UNSET
     window: Annotated[float, Meta(gt=0, description=SETTINGS["window"])] | UnsetType | None = UNSET
     default: Annotated[float, Meta(description=SETTINGS["default"])] | UnsetType | None = UNSET
+    learn: Annotated[str, Meta(max_length=20, description=SETTINGS["learn"])] | UnsetType = UNSET
+    reward_range: Annotated[tuple[float, float], Meta(description=SETTINGS["reward_range"])] | UnsetType | None = UNSET
+    outside: Annotated[str, Meta(max_length=20, description=SETTINGS["outside"])] | UnsetType = UNSET
 
 
 class NewExperiment(Changes, kw_only=True):
@@ -59,6 +62,7 @@ class NewExperiment(Changes, kw_only=True):
     groups: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["groups"])] | UnsetType = UNSET
     covariates: Annotated[int, Meta(ge=0, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1, description=SETTINGS["seed"])] | UnsetType = UNSET
+    corrections: Annotated[int, Meta(ge=0, le=100_000, description=SETTINGS["corrections"])] | UnsetType = UNSET
     status: Annotated[str, Meta(max_length=20, description="live or shadow")] = "live"
 
 

@@ -25,6 +25,10 @@ class Experiment(Answer):
     control: Name
     window: float | None
     default: float | None
+    learn: str
+    reward_range: tuple[float, float] | None
+    outside: str
+    corrections: int
     head: int
 
 
@@ -59,7 +63,7 @@ class Here(Answer):
 
 
 class Health(Answer):
-    """Whether the pipe of rewards is in order."""
+    """Whether the pipe of rewards is in order; `problem` says what is wrong if they tell nothing about the arms."""
 
     decided: int
     rewarded: int
@@ -68,7 +72,13 @@ class Health(Answer):
     late: int
     duplicates: int
     conflicts: int
+    early: int
+    corrected: int
+    clipped: int
+    refused: int
+    problem: str | None
     open: int
+    waiting: int
     oldest_us: int | None
     last_us: int
     per_second: float

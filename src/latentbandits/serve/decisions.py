@@ -31,10 +31,11 @@ class Rounds(Body):
 
 
 class Told(Body):
-    """The reward of a decision; a list if the policy decides for several groups at once."""
+    """The reward of a decision; a list if the policy decides for several groups at once. `correct` replaces what was told before."""
 
     id: Id
     reward: Rewards
+    correct: bool = False
 
 
 class ToldMany(Body):
@@ -60,7 +61,7 @@ class DecidedMany(Answer):
 
 
 class Outcome(Answer, omit_defaults=True):
-    """What became of a reward: accepted, duplicate or late; in a batch also refused, with the reason."""
+    """What became of a reward: accepted, duplicate, late or corrected; in a batch also refused, with the reason."""
 
     outcome: str
     error: str | None = None
@@ -81,7 +82,7 @@ async def decide(call: Call, body: Round) -> Decided:  # type: ignore[valid-type
 @ROUTES.route("POST", f"{ONE}/reward", "reward", "Tell a reward")
 async def reward(call: Call, body: Told) -> Outcome:
     """Tell the reward of a decision."""
-    return Outcome(outcome=await call.service.do(Reward(call.experiment, body.id, body.reward, call.actor)))
+    return Outcome(outcome=await call.service.do(_told(call, body)))
 
 
 @ROUTES.route("POST", f"{ONE}/decide/batch", "decide", "Decide up to 1,000 times", keyed=True)
@@ -104,7 +105,7 @@ async def decide_batch(call: Call, body: Rounds) -> DecidedMany:
 @ROUTES.route("POST", f"{ONE}/reward/batch", "reward", "Tell up to 1,000 rewards")
 async def reward_batch(call: Call, body: ToldMany) -> Outcomes:
     """Tell rewards of several decisions, in one transaction; those that are refused change nothing, and the others count."""
-    requests = [Reward(call.experiment, told.id, told.reward, call.actor) for told in body.rewards]
+    requests = [_told(call, told) for told in body.rewards]
     return Outcomes(outcomes=[_outcome(answer) for answer in await call.service.writer.run(requests)])
 
 
@@ -112,6 +113,10 @@ async def reward_batch(call: Call, body: ToldMany) -> Outcomes:
 async def censor(call: Call, body: Which) -> Outcome:
     """End a decision without a reward."""
     return Outcome(outcome=await call.service.do(Censor(call.experiment, body.id, call.actor)))
+
+
+def _told(call: Call, body: Told) -> Reward:
+    return Reward(call.experiment, body.id, body.reward, call.actor, body.correct)
 
 
 def _wanted(call: Call, body: Round, key: str | None) -> Decide:

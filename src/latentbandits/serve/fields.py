@@ -18,12 +18,16 @@ SETTINGS = {
     "groups": "decisions that are made together: `decide` answers so many arms, and `reward` takes a list of so many numbers",
     "covariates": "how many numbers the `context` of every decision has",
     "seed": "names the randomness: the same requests in the same order get the same decisions",
-    "max_open": "decisions that may wait; one more censors the oldest to make room, a lower number censors at once all beyond it",
+    "max_open": "decisions that may wait; one more closes the window of the oldest early, or censors it without a default, to make room",
     "floor": "share of the decisions that are made by chance, every arm alike, so that each is tried now and then",
     "holdback": "share of the subjects that always get the control arm, to compare with; a `subject` that is named stays on its side",
     "control": "the arm of subjects that are held back, and of everybody in shadow and when killed; the first one if not given",
     "window": "seconds that a decision waits for its reward; null for no limit. A later reward is `late`: kept and not learned",
     "default": "the reward that is learned when the window is over without one; null to censor the decision, of which nothing is learned",
+    "learn": "at_window: a decision is learned when its window closes; at_once: when its reward comes, for delays that do not depend on it",
+    "reward_range": "[low, high] of rewards; null for any",
+    "outside": "what happens to a reward outside that range: refuse, or clip to its end",
+    "corrections": "how many of the decisions that ended last can be corrected after they were learned",
 }
 
 

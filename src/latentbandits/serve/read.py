@@ -229,7 +229,7 @@ def _since(call: Call, query: Since) -> int:
 def as_event(event: Event, arms: list[Name]) -> answers.Happened:
     """Return an event as answers have it."""
     payload: dict[str, object] = dict(event.payload)
-    rewards = event.rewards if event.kind in ("reward", "expire", "late") else None
+    rewards = event.rewards or None
     if event.kind == "decide" and "arms" in payload:
         payload["arms"] = [arms[number] for number in event.arms]
     arm = None if event.arm is None else arms[event.arm]

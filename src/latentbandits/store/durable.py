@@ -11,8 +11,9 @@ from typing import Any, Never, Self
 import numpy as np
 
 from latentbandits.agent.base import BaseAgent, Seen
-from latentbandits.agent.decision import Decision, Name, Outcome
+from latentbandits.agent.decision import Decision, Name, Outcome, warn_of_one_side
 from latentbandits.agent.explain import Explanation
+from latentbandits.agent.rewards import ENOUGH, one_sided
 from latentbandits.agent.spec import ANY_TIME, USUAL, Spec, as_experiment
 from latentbandits.agent.state import State
 from latentbandits.protocols import Policy
@@ -51,6 +52,7 @@ class DurableAgent(BaseAgent):
 
     def __init__(self, ledger: Ledger, name: str, place: str) -> None:
         self._ledger, self._place, self._closed = ledger, place, False
+        self._asked, self._warned_of_one_side = 0, False
         self.experiment = name
 
     def ask(
@@ -74,16 +76,27 @@ class DurableAgent(BaseAgent):
         if available is not None and not isinstance(available, str | bytes) and isinstance(available, Iterable):
             available = list(available)
         decision: Decision = self._call(requests.Decide(self.experiment, context, available, subject, key))
+        self._asked += 1
+        if (
+            self._asked % ENOUGH == 0
+            and not self._warned_of_one_side
+            and (problem := self._look(one_sided)) is not None
+        ):
+            self._warned_of_one_side = True
+            warn_of_one_side(problem)
         return decision
 
-    def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> Outcome:
-        """Learn from the rewards of a decision, given by itself or its id.
+    def tell(
+        self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray, *, correct: bool = False
+    ) -> Outcome:
+        """Tell the rewards of a decision, given by itself or its id; of one with a window they are learned when that closes.
 
         Returns ``"accepted"``; ``"duplicate"`` if the same was told before, which changes nothing; ``"late"`` if the decision has expired
         or was censored: it is noted, and not learned. While the agent is frozen, killed or archived, what is accepted is noted and not
-        learned either. Another value than before, and a decision of nobody, are refused.
+        learned either. Another value than before, and a decision of nobody, are refused; with `correct` another value replaces the one
+        before, which is ``"corrected"``: see `Agent.tell`.
         """
-        return self._tell(requests.Reward(self.experiment, _id(decision), rewards))
+        return self._tell(requests.Reward(self.experiment, _id(decision), rewards, correct=correct))
 
     def forget(self, decision: Decision | str) -> Outcome:
         """End a decision whose rewards will never arrive: it is censored, and nothing is learned from it."""
@@ -98,7 +111,7 @@ class DurableAgent(BaseAgent):
         self._call(requests.Change(self.experiment, "retire", {"arm": name}))
 
     def configure(self, **changes: object) -> None:
-        """Change settings from now on: floor, holdback, control, window, default or max_open."""
+        """Change settings from now on: floor, holdback, control, window, default, learn, reward_range, outside or max_open."""
         self._call(requests.Change(self.experiment, "configure", changes))
 
     @property
@@ -190,8 +203,8 @@ def open_agent(
         As for `Agent`. A new experiment without a policy has ``"state-library"``. Both may be left out if the experiment exists, but not a
         policy from outside this package, since a file is not allowed to choose which code runs.
     **settings
-        ``seed``, ``max_open``, ``floor``, ``holdback`` and ``control``, as for `Agent`; ``window``, the seconds that a decision waits for
-        its reward (no limit if not given); ``default``, the reward that is taken when they are over (if not given, it is censored).
+        ``seed``, ``max_open``, ``floor``, ``holdback``, ``control``, ``window``, ``default``, ``learn``, ``reward_range``, ``outside`` and
+        ``corrections``, as for `Agent`.
 
     Examples
     --------

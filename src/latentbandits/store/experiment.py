@@ -5,13 +5,15 @@ has appended them. If it cannot, the ledger drops the state and makes it again f
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from latentbandits.agent import rewards as ends
 from latentbandits.agent.decision import SESSION_DIGITS, Decision, Outcome, is_id
-from latentbandits.agent.events import CAUSES, ROLES, Event, rewarded, text
+from latentbandits.agent.events import ROLES, Event, rewarded, text
 from latentbandits.agent.inputs import received
 from latentbandits.agent.slots import Open
 from latentbandits.agent.spec import ANY_TIME, DECIDING, STATUSES, refuse_unclear
@@ -42,7 +44,7 @@ class Experiment:
         self._begun = state.last_us, now_us
         self.pending: list[Event] = []
         self._answered: dict[str, tuple[Decision, Answered]] = {}
-        self._ended: dict[str, Event] = {}
+        self._recent: defaultdict[str, list[Event]] = defaultdict(list)  # what has happened to decisions, pending still
         self._changed = False
         self._minutes = Minutes(state)
         self._session = os.urandom(SESSION_DIGITS // 2).hex()
@@ -72,7 +74,7 @@ class Experiment:
         """Take note that all that was pending is stored."""
         self.pending = []
         self._answered.clear()
-        self._ended.clear()
+        self._recent.clear()
         self._changed = False
         self._minutes.clear()
 
@@ -113,28 +115,17 @@ class Experiment:
         return window is not None and waiting is not None and waiting.at_us + window <= self._now(clock_us)
 
     def _expire(self, now_us: int) -> int:
-        """End the decisions whose window is over: it counts from the decision, by times that never decrease."""
-        state, window = self.state, self.state.spec.window_us
-        if window is None or not state.open:
-            return 0
-        until, ended = max(now_us, state.last_us) - window, 0
-        while state.open:
-            key, waiting = next(iter(state.open.items()))
-            if waiting.at_us > until:
-                break
-            self._end_without(key, waiting, "time", now_us)
+        """End the decisions whose window is over."""
+        ended = 0
+        while (event := ends.closing(self.state, now_us)) is not None:
+            self._end(event)
             ended += 1
         return ended
 
-    def _end_without(self, key: str, waiting: Open, cause: str, now_us: int, actor: str | None = None) -> None:
-        """End a decision that has no reward: by the default value if its window is over, else as censored."""
-        default = self.state.spec.default
-        if cause == "time" and default is not None:
-            event = rewarded(self.state.head + 1, "expire", self._at(now_us), key, [default] * len(waiting.arms))
-        else:
-            event = self._event("censor", now_us, key, actor, CAUSES[cause])
+    def _end(self, event: Event) -> None:
+        """Let a decision end."""
         self._happen(event)
-        self._ended[key] = event
+        self._recent[str(event.decision)].append(event)
 
     def _decide(self, request: requests.Decide, now_us: int) -> Decision:
         if request.idempotency_key is not None:
@@ -143,12 +134,12 @@ class Experiment:
                 return repeated
         state, inputs = self.state, self.checked(request)
         while state.is_full:
-            oldest, waiting = next(iter(state.open.items()))
-            self._end_without(oldest, waiting, "room", now_us)
+            self._end(ends.making_room(state, now_us))
         key, at_us = state.next_id(now_us, self._session)
         self._minutes.turn(at_us)
         made = state.decide(key, at_us, *inputs)
         event = state.event(key, at_us, inputs, made, request.actor)
+        state.remember(event)
         self._minutes.count(event, state.open[key])
         self.pending.append(event)
         decision = made[0]
@@ -199,37 +190,51 @@ class Experiment:
             values = [float(given)]
         else:
             values = received(given, groups).tolist()
-        if waiting is not None:
-            event = rewarded(state.head + 1, "reward", self._at(now_us), key, values, request.actor)
-            self._minutes.add(event, waiting)
-            state.end("reward", key, event.at_us, np.array(values))
-            self.pending.append(event)
-            self._ended[key] = event
+        values, more = ends.admitted(state, values)
+        if waiting is not None and waiting.told is None:
+            event = ends.telling(state, key, values, more, now_us, request.actor)
+            if event.kind == "reward" and more is None:  # the usual case once more
+                self._minutes.add(event, waiting)
+                state.end("reward", key, event.at_us, np.array(values))
+                state.remember(event)
+                self.pending.append(event)
+                self._recent[key].append(event)
+            else:
+                self._end(event)
             return "accepted"
         story = self._story(key)
-        last = next((event for event in reversed(story) if event.kind in ("reward", "late")), None)
-        if last is None:
-            event, begun = rewarded(state.head + 1, "late", self._at(now_us), key, values, request.actor), story[0]
-            self._minutes.add(event, Open(b"", begun.arms, str(begun.decided_by), begun.at_us, begun.counted_under))
-            state.apply(event)
-            self.pending.append(event)
-            self._ended[f"late {key}"] = event
-            return "late"
-        if last.rewards == values:
+        last = next((event for event in reversed(story) if event.kind in _TOLD), None)
+        revived = request.correct and ends.is_correctable(state, key)
+        if last is not None and last.rewards == values and not (revived and last.kind == "late"):
             self.duplicates += 1
             return "duplicate"
+        if revived:
+            self._add(ends.correcting(state, key, values, more, now_us, request.actor), story[0])
+            return "corrected"
+        if last is None:
+            event = rewarded(state.head + 1, "late", self._at(now_us), key, values, request.actor, more)
+            self._add(event, story[0])
+            return "late"
         self.conflicts += 1
+        if request.correct:
+            ends.correcting(state, key, values, more, now_us)  # refuses it
         told = last.rewards[0] if groups == 1 else last.rewards
-        raise ConflictError(
-            "experiment", "rewards", request.rewards, f"{told}, as they were told for this decision before"
-        )
+        rule = f"{told}, as they were told for this decision before (`correct` replaces them)"
+        raise ConflictError("experiment", "rewards", request.rewards, rule)
+
+    def _add(self, event: Event, begun: Event) -> None:
+        """Let something happen to a decision that has ended, or whose reward is known."""
+        self._minutes.add(event, Open(b"", begun.arms, str(begun.decided_by), begun.at_us, begun.counted_under))
+        self.state.apply(event)
+        self.pending.append(event)
+        self._recent[str(event.decision)].append(event)
 
     def _censor(self, request: requests.Censor, now_us: int) -> Outcome:
         waiting = self._waiting(request.id)
-        if waiting is not None:
-            self._end_without(request.id, waiting, "asked", now_us, request.actor)
+        if waiting is not None and waiting.told is None:
+            self._end(ends.ending(self.state, request.id, "asked", now_us, request.actor))
             return "accepted"
-        end = next(event for event in self._story(request.id) if event.kind in ROLES["ended"])
+        end = next(event for event in self._story(request.id) if event.kind in (*ROLES["told"], *ROLES["ended"]))
         if end.kind == "censor":
             return "duplicate"
         raise ConflictError("experiment", "decision", request.id, f"open to be censored (it has ended: {end.kind})")
@@ -244,7 +249,7 @@ class Experiment:
         if is_id(key):
             story = self._reads.story(self.row.id, key)
             story += [event for event in self.pending if event.kind == "decide" and event.decision == key]
-            story += [self._ended[name] for name in (key, f"late {key}") if name in self._ended]
+            story += self._recent.get(key, [])
         if not story:
             raise NotFoundError("experiment", "decision", key, f"the id of a decision of {self.name}")
         return story
@@ -258,11 +263,14 @@ class Experiment:
         if not payload:
             return self.state.head  # it is so already
         if "max_open" in payload:
-            for key, waiting in list(self.state.open.items())[: max(0, len(self.state.open) - payload["max_open"])]:
-                self._end_without(key, waiting, "room", now_us)
+            while len(self.state.open) > payload["max_open"]:
+                self._end(ends.making_room(self.state, now_us))
         event = self._event(request.kind, now_us, actor=request.actor, body=text(payload))
         self._changed = True
         self._happen(event)
+        if not self.state.spec.defers:  # of those that are known no window is waited for any more
+            for key in [key for key, waiting in self.state.open.items() if waiting.told is not None]:
+                self._end(ends.ending(self.state, key, "time", now_us))
         return event.seq
 
     def _adding(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -298,6 +306,7 @@ class Experiment:
         return {name: value for name, value in spec._asdict().items() if name in ANY_TIME and value != before[name]}
 
 
+_TOLD = ("told", "reward", "late", "correct")  # kinds of events that say what somebody has told
 # What may happen to an experiment beside decisions: each returns what the event says, nothing if it changes nothing, or refuses
 _CHECKS: dict[str, Callable[[Experiment, Mapping[str, Any]], Mapping[str, Any]]] = {
     "add": Experiment._adding,

@@ -7,9 +7,9 @@ id, at         the decision, and when it was made (UTC)
 subject           for whom; if the policy decides for several groups at a time, which of them; no such column if there are none
 arm            what was played
 propensity     its probability; there is no such column if some probability is not known (Thompson sampling)
-reward         what it paid, also if that arrived too late to be learned; the default value if it expired; empty if there is none
+reward         what it paid, as corrected, also if it arrived too late to be learned; the default if it expired; empty if there is none
 outcome        rewarded, late, expired, censored or open
-ended_at       when the reward arrived, or the decision ended without one
+ended_at       when the reward arrived or, of a decision with a window, was learned; or the decision ended without one
 learned        the reward that the policy has learned, empty if it has learned nothing
 decided_by     policy, floor or control
 status         shadow, frozen or killed, if it was not live; in shadow and when killed the control arm is played
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from latentbandits.agent.decision import Name
-from latentbandits.agent.events import COUNTED, Event
+from latentbandits.agent.events import COUNTED, ROLES, Event
 from latentbandits.agent.spec import LEARNING
 from latentbandits.extras import missing
 from latentbandits.files import whole
@@ -85,16 +85,20 @@ class Table(NamedTuple):
         """Return how a decision ended: in which way, when, with which rewards, and which of them were learned."""
         if not ends:
             return {"outcome": "open", "ended_at": None, "rewards": (), "learned": ()}
-        end, last = ends[0], ends[-1]
+        last = ends[-1]
+        end, late = (next((one for one in ends if one.kind in ROLES[role]), None) for role in ("ended", "late"))
+        if end is None:  # the reward is known, and the window open
+            return {"outcome": "open", "ended_at": None, "rewards": last.rewards, "learned": ()}
         in_time = bisect(self.learning, end.seq) % 2 == 1
         learned = (
             in_time and end.kind != "censor" and made.payload.get("status") != "killed"
         )  # that policy was not asked
+        corrected = [one for one in ends if one.kind == "correct" and one.seq > end.seq]
         return {
-            "outcome": COUNTED[last.kind],
-            "ended_at": last.at_us,
+            "outcome": COUNTED[(late or end).kind],
+            "ended_at": (late or end).at_us,
             "rewards": last.rewards,
-            "learned": end.rewards if learned else (),
+            "learned": (corrected or [end])[-1].rewards if learned else (),
         }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from latentbandits.agent.events import COUNTED, Event
+from latentbandits.agent.rewards import taught
 from latentbandits.agent.slots import Open
 from latentbandits.agent.state import State
 from latentbandits.beliefs import Belief
@@ -52,19 +53,21 @@ class Minutes:
         """Count an event of a decision."""
         at_us, kind = event.at_us, event.kind
         minute, place = at_us // MINUTE_US, _PLACES.get(kind)
-        if place is None or waiting is None:
+        before = taught(self._state, str(event.decision)) if kind == "correct" else None
+        if (place is None and before is None) or waiting is None:
             return
-        rewards = event.rewards if kind in ("reward", "expire") else None
+        rewards = event.rewards if kind in ("reward", "expire", "correct") else None
         for group, arm in enumerate(waiting.arms):
             cell = self._cells.get((minute, arm, waiting.counted_under))
             if cell is None:
                 cell = self._cells[minute, arm, waiting.counted_under] = list(_ZERO)
-            cell[place] += 1
+            if place is not None:
+                cell[place] += 1
             if rewards is not None:
-                cell[_TOTAL] += rewards[group]
-                cell[_SQUARES] += rewards[group] ** 2
+                cell[_TOTAL] += rewards[group] - (before[group] if before else 0.0)
+                cell[_SQUARES] += rewards[group] ** 2 - (before[group] ** 2 if before else 0.0)
                 if kind == "reward":
-                    cell[_DELAY] += at_us - waiting.at_us
+                    cell[_DELAY] += (waiting.told_us or at_us) - waiting.at_us
             elif kind == "decide" and event.body is not None and '"probe_reasons"' in event.body:
                 cell[_PROBED] += 1
 

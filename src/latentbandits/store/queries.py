@@ -16,7 +16,7 @@ from latentbandits.store.records import Answered, ApiKey, Believed, Built, Group
 from latentbandits.store.schema import CHANGED, OF_ROLE
 
 TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
-ENDS = 400  # decisions whose ends one statement asks for: twice as many values
+ENDS = 200  # decisions whose ends one statement asks for: four times as many values
 VERSION = "SELECT COALESCE(MAX(version), 0) FROM schema_version"
 ROW = "id, name, spec, status, head, epoch"
 EVENT = ", ".join(Event._fields)
@@ -64,18 +64,19 @@ class Reads(ABC):
         return self._events(f"{self.changed} WHERE experiment = ? AND {CHANGED} ORDER BY seq", experiment)
 
     def story(self, experiment: int, decision: str) -> list[Event]:
-        """Return everything about one decision, in order: decide, its end, a late reward."""
+        """Return everything about one decision, in order: decide, what was told, its end, a late reward, corrections."""
         found = self._rows(STORY, (experiment, decision) * len(OF_ROLE))
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
     def ends(self, experiment: int, decisions: Sequence[str]) -> list[Event]:
-        """Return how some decisions ended, and late rewards of theirs, in order; those that are open have nothing."""
+        """Return what was told of some decisions and how they ended, with late rewards and corrections, in order."""
         found: list[Any] = []
         for begun in range(0, len(decisions), ENDS):
             part = decisions[begun : begun + ENDS]
             marks = ", ".join("?" * len(part))
             one = f"SELECT {EVENT} FROM event WHERE experiment = ? AND decision IN ({marks}) AND "
-            found += self._rows(f"{one}{OF_ROLE['ended']} UNION ALL {one}{OF_ROLE['late']}", (experiment, *part) * 2)
+            roles = [kinds for role, kinds in OF_ROLE.items() if role != "decided"]
+            found += self._rows(" UNION ALL ".join(one + kinds for kinds in roles), (experiment, *part) * len(roles))
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
     def answered(self, experiment: int, key: str) -> Answered | None:

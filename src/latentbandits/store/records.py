@@ -30,7 +30,7 @@ class Answered(NamedTuple):
 class Minute(NamedTuple):
     """What happened within a minute to one arm, by who decided while it was live, or else by the status at the decision.
 
-    Rewards count in the minute in which they arrive.
+    Rewards count in the minute in which they are learned, and corrections by the difference in that in which they are told.
     """
 
     minute: int

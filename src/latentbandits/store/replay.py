@@ -14,8 +14,9 @@ from latentbandits import __version__
 from latentbandits.agent import file
 from latentbandits.agent.events import Event
 from latentbandits.agent.explain import Explanation, explained
+from latentbandits.agent.slots import scores
 from latentbandits.agent.spec import Expected, Spec, SpecRecord
-from latentbandits.agent.state import State, scores
+from latentbandits.agent.state import State
 from latentbandits.compiled.cache import processor, source_digest
 from latentbandits.settings import InvalidValueError
 from latentbandits.store.errors import NotFoundError, StoreUnavailableError

@@ -35,12 +35,16 @@ class Decide(NamedTuple):
 
 
 class Reward(NamedTuple):
-    """Tell the rewards of a decision; answered by "accepted", "duplicate" or "late", or a `ConflictError` or `NotFoundError`."""
+    """Tell the rewards of a decision; answered by "accepted", "duplicate" or "late", or a `ConflictError` or `NotFoundError`.
+
+    With `correct`, others that were told before are replaced, which is answered by "corrected".
+    """
 
     experiment: str
     id: str
     rewards: object
     actor: str | None = None
+    correct: bool = False
 
 
 class Censor(NamedTuple):

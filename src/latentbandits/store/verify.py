@@ -73,7 +73,7 @@ class _Repeated:
 
     def _count(self, event: Event) -> None:
         waiting = self.state.open.get(event.decision or "")
-        if event.kind in ("decide", "late"):
+        if event.kind in ("decide", "late", "correct"):
             begun = event if event.kind == "decide" else self.reads.story(self.row.id, str(event.decision))[0]
             waiting = Open(b"", begun.arms, str(begun.decided_by), begun.at_us, begun.counted_under)
         self.counted.add(event, waiting)

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple, Self
 
 from latentbandits.agent.decision import Name
+from latentbandits.agent.rewards import one_sided
 from latentbandits.agent.spec import Spec
 from latentbandits.store.experiment import Experiment
 
@@ -15,8 +16,10 @@ class View(NamedTuple):
     name, status, spec : see `Spec`
     arms, retired : names
     head, last_us : number and time of the last event
-    counts : decided, rewarded, expired, censored, late; and, since the start, duplicates and conflicts
+    counts : decided, rewarded, expired, censored, late, early, corrected, clipped; and, since the start, duplicates, conflicts and refused
     open : decisions that wait
+    waiting : those of them whose reward is known
+    problem : what is wrong with the rewards so far, if they say nothing
     oldest_us : when the oldest of them was made
     belief : what the policy believes, None if it has no beliefs
     compiled : whether it runs machine code
@@ -35,6 +38,8 @@ class View(NamedTuple):
     last_us: int
     counts: dict[str, int]
     open: int
+    waiting: int
+    problem: str | None
     oldest_us: int | None
     belief: Any
     compiled: bool
@@ -49,11 +54,12 @@ class View(NamedTuple):
         state, row = experiment.state, experiment.row
         belief = state.player.belief() if state.player.policy.has_belief else None
         counts = {"decided": state.decided} | {
-            name: state.counts[name] for name in ("rewarded", "expired", "censored", "late")
+            name: state.counts[name]
+            for name in ("rewarded", "expired", "censored", "late", "early", "corrected", "clipped")
         }
-        counts |= {"duplicates": experiment.duplicates, "conflicts": experiment.conflicts}
+        counts |= {"duplicates": experiment.duplicates, "conflicts": experiment.conflicts, "refused": state.refused}
         oldest = next((waiting.at_us for waiting in state.open.values()), None)
         return cls(
             row.name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, counts, len(state.open),
-            oldest, belief, compiled, snapshot, state.diverged, row.id, list(state.player.names),
+            state.waiting, one_sided(state), oldest, belief, compiled, snapshot, state.diverged, row.id, list(state.player.names),
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from latentbandits.agent.events import ROLES
+from latentbandits.agent.events import REPEATED, ROLES
 from latentbandits.settings import InvalidValueError
 
 VERSION = 1
@@ -17,7 +17,7 @@ OF_ROLE = {role: f"kind IN {_among(kinds)}" for role, kinds in ROLES.items()}
 CHANGED = f"kind NOT IN {_among(sum(ROLES.values(), ()))}"
 _SHARED = (
     *(
-        f"CREATE UNIQUE INDEX event_{role} ON event (experiment, decision) WHERE {kinds}"
+        f"CREATE {'' if role in REPEATED else 'UNIQUE '}INDEX event_{role} ON event (experiment, decision) WHERE {kinds}"
         for role, kinds in OF_ROLE.items()
     ),
     f"CREATE INDEX event_changed ON event (experiment, seq) WHERE {CHANGED}",

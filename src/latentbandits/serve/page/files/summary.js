@@ -73,6 +73,7 @@ export function pipe() {
     ["reward match", percent(matched), "of decisions that ended in the last hour"],
     ["rewards", count(health.rewarded), "since the start"],
     spec?.default === null || spec === null ? ["ended without", count(health.censored), "censored when the window was over, to make room, or by request"] : ["expired", count(health.expired), `took the default reward ${number(spec.default)}`],
+    ["waiting", count(health.waiting), "rewards that are known, learned when their window closes"],
     ["late", count(health.late), "after the decision had ended: recorded, not learned"],
     ["duplicates", count(health.duplicates), health.conflicts ? `${count(health.conflicts)} with another value` : "told twice, learned once"],
     ["open", count(health.open), spec ? `decisions that wait, of at most ${count(spec.max_open)}` : "decisions that wait"],
@@ -90,12 +91,14 @@ function complaints(health, now, spec) {
   const long = Math.max(QUIET, 5 * (health.delay_us ?? 0), health.rewarded ? 0 : 1e6 * (spec?.window ?? 0));
   if (health.decided && now - health.last_us > 2 * QUIET) found.push(`Nothing has happened for ${lasting(now - health.last_us)}: nobody asks, and no rewards come.`);
   else if (health.rewarded && state.rewarded && now - state.rewarded > long) found.push(`No reward for ${lasting(now - state.rewarded)}, although decisions are made. What is learned grows stale.`);
-  else if (!health.rewarded && health.oldest_us !== null && now - health.oldest_us > long) found.push(`No reward has ever come; the oldest decision waits since ${time(health.oldest_us)}.`);
+  else if (!health.rewarded && !health.waiting && health.oldest_us !== null && now - health.oldest_us > long) found.push(`No reward has ever come; the oldest decision waits since ${time(health.oldest_us)}.`);
   const [least, most] = [Math.min(...ages.map(([, value]) => value)), Math.max(...ages.map(([, value]) => value))];
-  if (ages.length && least < 0.5) found.push(`Only ${percent(least)} of the decisions for ${ages.find(([, value]) => value === least)[0]} get a reward.`);
+  if (health.problem) found.push(`${health.problem[0].toUpperCase()}${health.problem.slice(1)}.`);
+  if (spec?.default !== null) { /* a decision without a reward is one as well */ }
+  else if (ages.length && least < 0.5) found.push(`Only ${percent(least)} of the decisions for ${ages.find(([, value]) => value === least)[0]} get a reward.`);
   else if (ages.length > 1 && most - least > 0.2) found.push(`Rewards are lost more often for ${ages.find(([, value]) => value === least)[0]} (${percent(least)} arrive) than for ${ages.find(([, value]) => value === most)[0]} (${percent(most)}): comparisons are biased.`);
   if (health.late > 0.05 * (health.rewarded + health.late)) found.push(`${percent(health.late / (health.rewarded + health.late))} of the rewards come after their decision has ended: ${crowded ? `at most ${count(spec.max_open)} may wait (max_open), too few unless they were censored by request` : "the window is too short"}.`);
-  if (spec && health.open > 0.8 * spec.max_open) found.push(`${count(health.open)} decisions wait, of at most ${count(spec.max_open)}: the oldest are censored to make room.`);
+  if (spec && health.open > 0.8 * spec.max_open) found.push(`${count(health.open)} decisions wait, of at most ${count(spec.max_open)}: ${spec.default === null ? "the oldest are censored" : "the windows of the oldest close early"} to make room.`);
   if (health.conflicts) found.push(`${times(health.conflicts, "reward")} came a second time with another value; the first counts.`);
   if (health.diverged) found.push(`${times(health.diverged, "decision")} came out otherwise when the log was repeated; the log counts.`);
   return found;
