@@ -26,8 +26,6 @@ def digest(name: str) -> str:
     """Return a digest of all numbers of a dataset, to the bit."""
     found = datasets.load(name)
     made = hashlib.sha256(np.ascontiguousarray(found.rewards, "<f8").tobytes() + found.times.astype("<i8").tobytes())
-    for unseen in sorted(found.unseen):
-        made.update(unseen.encode() + np.ascontiguousarray(found.unseen[unseen], "<f8").tobytes())
     return made.hexdigest()[:32]
 
 
@@ -42,7 +40,6 @@ def test_a_dataset_is_complete(name: str) -> None:
     assert (np.diff(found.times.astype(np.int64)) > 0).all()
     assert (found.rewards.max(axis=0) > found.rewards.min(axis=0)).all()
     assert all((found.summary, found.unit, found.round, found.hidden, found.source, found.licence))
-    assert all(len(values) == rounds for values in found.unseen.values())
     assert found.world.realise(rounds, 1, 0, 0, 0).rewards[:, 0] == pytest.approx(found.rewards)
     assert f"`{name}`" in PAGE
     assert found.licence in PAGE
@@ -68,13 +65,6 @@ def test_flights_and_weather_need_another_package_and_say_so(monkeypatch: pytest
     ):
         datasets.load.__wrapped__("airports")
     assert datasets.load.__wrapped__("sunspots").rewards.shape == (3000, 5)
-
-
-def test_the_weather_is_known_in_nearly_all_rounds() -> None:
-    unseen = datasets.load("carriers").unseen
-    assert set(unseen) == {"wind", "visibility", "precipitation", "pressure", "temperature", "humidity"}
-    assert all(np.isnan(values).mean() < 0.05 for values in unseen.values())
-    assert np.nanmax(unseen["wind"]) < 100
 
 
 def test_no_forecaster_looks_ahead() -> None:
