@@ -135,7 +135,7 @@ def _rounds(name: str, row: Registration) -> Series:
 
 
 def read(path: Path) -> Series:
-    """Return the series of a shipped file, as `latentbandits_studies.data.make` wrote it."""
+    """Return the series of a shipped file, as `tests.datasets` wrote it."""
     with lzma.open(path) as file, np.load(file) as stored:
         steps, rows = stored["steps"], stored["values"]
     if rows.ndim > 1:
