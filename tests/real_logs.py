@@ -31,18 +31,6 @@ def real_log(name: str, rule: str, seed: int = 0) -> Log:
     )
 
 
-def weather(name: str, d: lb.Diagnosis) -> dict[str, float]:
-    """Return how strongly every measurement of the weather goes with the mean reward of the states, as a correlation."""
-    assert d.model is not None
-    expected = d.state_probs @ d.model.means.mean(axis=1)
-    found = {}
-    for measured, column in datasets.load(name).unseen.items():
-        known = np.isfinite(column)
-        if known.sum() > 100 and column[known].std() > 0:
-            found[measured] = round(float(np.corrcoef(expected[known], column[known])[0, 1]), 2)
-    return found
-
-
 def main(names: list[str]) -> None:
     """Print the verdicts."""
     for name in names or datasets.names():
@@ -54,7 +42,7 @@ def main(names: list[str]) -> None:
                 continue
             print(f"{name}, {rule}: {d.headline}; margin {d.conclusion.margin:.0f}", flush=True)
             if d.regimes and name.startswith(("airports", "carriers")):
-                print(f"    gain {d.gain[0]:.3f} ({d.gain[1]:.3f} to {d.gain[2]:.3f}); {weather(name, d)}", flush=True)
+                print(f"    gain {d.gain[0]:.3f} ({d.gain[1]:.3f} to {d.gain[2]:.3f})", flush=True)
 
 
 if __name__ == "__main__":

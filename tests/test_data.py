@@ -13,9 +13,11 @@ import pytest
 
 import latentbandits as lb
 from latentbandits_studies import data as datasets
-from latentbandits_studies.data import caches, make, series
+from latentbandits_studies.data import series
 from latentbandits_studies.data.forecasters import FORECASTERS, errors, filled
 from latentbandits_studies.data.registry import REGISTRY
+from tests import caches
+from tests import datasets as maker
 
 PAGE = (Path(__file__).parents[1] / "docs" / "data.md").read_text()
 DIGESTS = json.loads((Path(__file__).parent / "golden" / "datasets.json").read_text())
@@ -26,8 +28,6 @@ def digest(name: str) -> str:
     """Return a digest of all numbers of a dataset, to the bit."""
     found = datasets.load(name)
     made = hashlib.sha256(np.ascontiguousarray(found.rewards, "<f8").tobytes() + found.times.astype("<i8").tobytes())
-    for unseen in sorted(found.unseen):
-        made.update(unseen.encode() + np.ascontiguousarray(found.unseen[unseen], "<f8").tobytes())
     return made.hexdigest()[:32]
 
 
@@ -42,7 +42,6 @@ def test_a_dataset_is_complete(name: str) -> None:
     assert (np.diff(found.times.astype(np.int64)) > 0).all()
     assert (found.rewards.max(axis=0) > found.rewards.min(axis=0)).all()
     assert all((found.summary, found.unit, found.round, found.hidden, found.source, found.licence))
-    assert all(len(values) == rounds for values in found.unseen.values())
     assert found.world.realise(rounds, 1, 0, 0, 0).rewards[:, 0] == pytest.approx(found.rewards)
     assert f"`{name}`" in PAGE
     assert found.licence in PAGE
@@ -56,7 +55,7 @@ def test_datasets_are_read_only_and_names_are_checked() -> None:
     with pytest.raises(lb.InvalidValueError, match="name is 'airport' but must be one of airports"):
         datasets.load("airport")
     assert len(datasets.names()) >= 10
-    files = {file.name.removesuffix(".npz.xz"): file.stat().st_size for file in make.HERE.iterdir()}
+    files = {file.name.removesuffix(".npz.xz"): file.stat().st_size for file in maker.HERE.iterdir()}
     assert set(files) == {name for name, row in REGISTRY.items() if not row.flights}
     assert sum(files.values()) < 65_000
 
@@ -68,13 +67,6 @@ def test_flights_and_weather_need_another_package_and_say_so(monkeypatch: pytest
     ):
         datasets.load.__wrapped__("airports")
     assert datasets.load.__wrapped__("sunspots").rewards.shape == (3000, 5)
-
-
-def test_the_weather_is_known_in_nearly_all_rounds() -> None:
-    unseen = datasets.load("carriers").unseen
-    assert set(unseen) == {"wind", "visibility", "precipitation", "pressure", "temperature", "humidity"}
-    assert all(np.isnan(values).mean() < 0.05 for values in unseen.values())
-    assert np.nanmax(unseen["wind"]) < 100
 
 
 def test_no_forecaster_looks_ahead() -> None:
@@ -183,7 +175,7 @@ def test_a_random_cache_evicts_every_key_alike() -> None:
 @pytest.mark.parametrize("name", SERIES)
 def test_no_score_depends_on_the_last_bits_of_a_regression(name: str) -> None:
     """Another machine solves it otherwise by about 1e-13; the next score that is rounded the other way is 1e-10 off."""
-    file = make.HERE / f"{name}.npz.xz"
+    file = maker.HERE / f"{name}.npz.xz"
     given = datasets.read(file) if file.exists() else series.measured(name)
     fitted = errors(given.values, REGISTRY[name].season)[:, list(FORECASTERS).index("autoregression")]
     fitted = fitted[~np.isnan(fitted)] / REGISTRY[name].step
@@ -217,8 +209,8 @@ def test_files_hold_series_and_counts_to_the_bit(tmp_path: Path) -> None:
     times = np.cumsum(random.integers(1, 900, size=400)).astype(np.int32)
     counts = random.integers(0, 101, size=(50, 5))
     for hours, given in ((times, values), (np.arange(50, dtype=np.int32), counts.astype(np.int8))):
-        make.write(tmp_path / "one", hours, given)
-        make.write(tmp_path / "other", hours, given)
+        maker.write(tmp_path / "one", hours, given)
+        maker.write(tmp_path / "other", hours, given)
         again = datasets.read(tmp_path / "one")
         assert np.array_equal(again.values, given, equal_nan=given.dtype.kind == "f")
         assert np.array_equal(again.times, hours)

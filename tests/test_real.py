@@ -3,7 +3,6 @@
 import itertools
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,22 +11,12 @@ import pytest
 import latentbandits as lb
 from latentbandits.policies.groups import LIBRARY
 from latentbandits.presentation.palette import plotting, saved
-from latentbandits.random import Purpose, stream
-from latentbandits.simulation.batch import believe_one
 from latentbandits.simulation.runs import Runner
 from latentbandits_studies import data as datasets
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
 from latentbandits_studies.experiments.real import SHARES, claims, settings, tables
-from latentbandits_studies.experiments.real.settings import LEVELS, Believed, Ruler
-from latentbandits_studies.experiments.real.statistics import (
-    blocks,
-    holm,
-    over_time,
-    shift_test,
-    switching,
-    without_hours,
-)
+from latentbandits_studies.experiments.real.statistics import blocks, over_time, switching
 from latentbandits_studies.experiments.registry import experiment
 
 
@@ -76,42 +65,6 @@ def test_intervals_also_hold_the_spread_of_runs() -> None:
     assert 3.5 - span.low == pytest.approx(1.96 * runs[:, 0].std() / np.sqrt(8), rel=0.15)
 
 
-def test_shifts_keep_their_level_with_autocorrelation() -> None:
-    random = np.random.default_rng(2)
-    pairs = autoregressive(random, (300, 2, 300), 0.9)
-    p = np.array([shift_test(one, other, 5).p for one, other in pairs])
-    assert 0.02 <= (p < 0.05).mean() <= 0.09
-    assert 0.4 <= p.mean() <= 0.6
-
-
-def test_shifts_find_what_is_there_and_read_gaps() -> None:
-    random = np.random.default_rng(4)
-    common = autoregressive(random, (600,), 0.9)
-    one, other = (common + random.normal(size=600) for _ in range(2))
-    one[random.random(600) < 0.3] = np.nan
-    other[random.random(600) < 0.1] = np.nan
-    found = shift_test(np.stack([one, one]), other, 20)
-    both = ~np.isnan(one) & ~np.isnan(other)
-    assert found.p < 0.01
-    assert found.correlation == pytest.approx(
-        pd.Series(one[both]).corr(pd.Series(other[both]), method="spearman"), abs=0.02
-    )
-    assert shift_test(-one, other, 20).correlation == pytest.approx(-found.correlation)
-    assert shift_test(np.ones(600), other, 20).p == 1.0
-
-
-def test_a_daily_course_is_no_connection() -> None:
-    random = np.random.default_rng(6)
-    hours = np.arange(24 * 60) % 24
-    one, other = (np.sin(hours / 24 * 2 * np.pi) + 0.1 * random.normal(size=len(hours)) for _ in range(2))
-    assert abs(shift_test(without_hours(one, hours), without_hours(other, hours), 24).correlation) < 0.1
-
-
-def test_holm_corrects_step_by_step() -> None:
-    assert holm([0.01, 0.02, 0.5]) == pytest.approx([0.03, 0.04, 0.5])
-    assert holm([0.5, 0.4]) == pytest.approx([0.8, 0.8])
-
-
 def test_a_record_is_named_by_its_content() -> None:
     rewards = np.random.default_rng(0).random((2_000, 3))
     worlds = [lb.Replay(values) for values in (rewards, rewards.copy(), rewards + 1e-9)]
@@ -119,22 +72,6 @@ def test_a_record_is_named_by_its_content() -> None:
     assert one.keys == same.keys
     assert one.keys != other.keys
     assert len(json.dumps(one.description())) < 1000
-
-
-def test_a_ruler_writes_down_what_was_believed() -> None:
-    random = np.random.default_rng(1)
-    state = (np.arange(300) // 100) % 2
-    rewards = np.array([[0.2, 0.1], [0.9, 0.8]])[state] + 0.02 * random.normal(size=(300, 2))
-    replay = lb.Replay(rewards)
-    base: Any = lb.policy(LIBRARY)
-    found = lb.simulate(Ruler(replay), {"run": Believed(base, 3)}, horizon=300, draws=1, repeats=1, bins=300)
-    levels = found.regret_bins[0, 0]
-    beliefs = believe_one(base, replay.realise(300, 1, 0, 0, 0), stream(0, Purpose.POLICY, 3, 0))
-    present = beliefs[-1].present
-    assert present is not None
-    last = np.nanmean(present.means)
-    assert levels[-1] == round((last - rewards.min()) / (rewards.max() - rewards.min()) * (LEVELS - 1))
-    assert levels[150:200].mean() > levels[250:].mean() + 20
 
 
 @pytest.fixture(scope="module")
@@ -155,15 +92,10 @@ def table(few_resamples: None) -> pd.DataFrame:
     for case in settings.cases("quick"):
         for label in case.policies:
             for draw in range(case.draws):
-                curve = np.full(case.bins, 1.0) if not case.name.endswith(settings.ALONE) else weather_like(case.name)
+                curve = np.full(case.bins, 1.0)
                 row = {"case": case.name, "policy": label, "draw": draw, "repeat": 0, "quick": True}
                 lines.append(row | {"regret": curve.sum(), "regret_curve": curve})
     return pd.DataFrame(lines)
-
-
-def weather_like(case: str) -> np.ndarray:
-    found = datasets.load(case.removesuffix(settings.ALONE)).unseen["wind"][: settings.QUICK_ROUNDS]
-    return np.where(np.isnan(found), 0.0, found)
 
 
 def with_curve(table: pd.DataFrame, policy: str, regret: float) -> pd.DataFrame:
@@ -219,21 +151,9 @@ def test_the_figure_and_the_tables_have_every_dataset(table: pd.DataFrame) -> No
     assert all(name in tables(table) for name in datasets.names())
 
 
-def test_regimes_that_are_the_wind_go_with_it(table: pd.DataFrame, found: dict[str, str]) -> None:
-    measured = claims.weather(table)
-    by_name = measured.set_index("measurement")
-    assert by_name.loc["wind", "correlation"] > 0.95
-    assert by_name.loc["wind", "corrected"] < 0.05
-    assert (measured["corrected"] >= measured["p"]).all()
-    assert found["real/weather"] == FAILS  # wind alone is not all
-    sure = measured.assign(corrected=0.01)
-    assert claims._weather(sure).verdict == HOLDS
-
-
 def test_the_experiment_has_ten_datasets_and_every_policy_for_one_unit() -> None:
     cases = experiment("real").cases("full")
-    played = [case for case in cases if not case.name.endswith(settings.ALONE)]
-    assert len(played) >= 10
-    assert all(LIBRARY in case.policies and len(case.policies) >= 15 for case in played)
-    assert all(Runner(one).groups == 1 for case in played for one in case.policies.values())
-    assert all(case.draws == settings.SEEDS for case in played)
+    assert len(cases) >= 10
+    assert all(LIBRARY in case.policies and len(case.policies) >= 15 for case in cases)
+    assert all(Runner(one).groups == 1 for case in cases for one in case.policies.values())
+    assert all(case.draws == settings.SEEDS for case in cases)

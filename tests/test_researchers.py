@@ -72,18 +72,6 @@ def test_results_that_do_not_belong_together_are_refused(played: lb.Results) -> 
             played.joined(other)
 
 
-def test_results_come_back_from_a_file_and_a_damaged_one_is_refused(played: lb.Results, tmp_path: Path) -> None:
-    path = tmp_path / "played.npz"
-    played.save(path)
-    assert same(lb.Results.load(path), played)
-    path.write_bytes(path.read_bytes()[:200])
-    for wrong in (path, tmp_path / "none.npz", Path(__file__)):
-        with pytest.raises(lb.InvalidValueError, match=r"must be a file that Results\.save wrote"):
-            lb.Results.load(wrong)
-    with pytest.raises(lb.InvalidValueError, match=r"ends in \.npz"):
-        played.save(tmp_path / "played.csv")
-
-
 def test_a_frame_has_a_row_per_policy_and_run() -> None:
     results = play(["ucb1", "ts"], 3, 2)
     frame = results.frame()

@@ -225,7 +225,7 @@ GOOD: tuple[Any, Any] = ([[0.1, 0.9], [0.8, 0.2]], [[0.9, 0.1], [0.1, 0.9]])
         (lambda: theory.drift_probability(GOOD[0], [[1.0]], 1), "transition"),
         (lambda: theory.episode_bound([1], [3], [0.1], [0.1], 1.0), "lengths"),
         (lambda: theory.hazard_bound(4, 0.1, 0.1, 1.0, [0.1, 0.2]), "drift"),
-        (lambda: theory.matched_bound(*GOOD, 10, 0.1, exploration=0.1), "exploration"),
+        (lambda: theory.gated_bound(*GOOD, 0.1, 0.0, 10, 100), "surprise"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(call: Callable[[], object], field: str) -> None:

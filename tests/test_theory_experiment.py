@@ -47,10 +47,9 @@ def with_point(
 ) -> pd.DataFrame:
     """Return a table in which one regret is some multiple of its bound, more or less, and the others are those of `base`: all low."""
     bound = BOUNDS[bound_of, case, kind, x]
-    label = kind if kind in ("least", "quarter") else f"{kind}|{x:g}"
+    label = f"{kind}|{x:g}"
     changed = base.copy()
-    short = dict.fromkeys(("decoded", "gated"), bounds.DECODED_HORIZON)
-    horizon = {"matched": int(x), **short}.get(bound_of, bounds.HORIZON)
+    horizon = bounds.GATED_HORIZON if bound_of == "gated" else bounds.HORIZON
     here = (changed["case"] == case) & (changed["policy"] == label)
     assert here.sum() == RUNS
     changed.loc[here, "regret"] = bound * horizon * (factor + spread * SPREAD)
@@ -66,8 +65,6 @@ POINTS = {
     "corollary-1": ("periodic", "randomized", "tau", 2.0, PAPER),
     "hazard-adaptive": ("hazard", "sequential", "surprise", 14.0, PAPER),
     "hazard-corrected": ("corrected", "kept", "surprise", 10.0, TARGET),
-    "matched-learner": ("matched", "matched|3000", "least", 3000.0, TARGET),
-    "decoded-schedule": ("decoded", "decoded|0.02", "tau", 64.0, TARGET),
     "gated-schedule": ("gated", "gated|0.02", "surprise", 64.0, TARGET),
 }
 
@@ -96,18 +93,15 @@ def test_the_corollary_is_judged_under_both_readings_of_its_error(factor: float,
 
 
 def test_a_point_of_one_bound_is_none_of_another() -> None:
-    """The fixed schedule beside the counter-example, and the learner with too little exploration, refute nothing."""
+    """The fixed schedule beside the counter-example refutes nothing."""
     assert claim(with_point("hazard", "kept", "tau", 20.0, 2.0), "hazard-as-stated").verdict == HOLDS
-    assert claim(with_point("matched", "matched|3000", "quarter", 3000.0, 2.0), "matched-learner").verdict == HOLDS
 
 
 def test_every_bound_has_all_its_points() -> None:
     counted = bounds.points(LOW).groupby("bound_of").size()
     assert counted.to_dict() == {
-        "decoded": 14,
         "gated": 14,
         "hazard": 54,
-        "matched": 10,
         "corrected": 54,
         "periodic": 22,
         "theorem": 22,
@@ -205,7 +199,7 @@ def test_decoding_bounds_hold() -> None:
 
 def test_claims_have_names_and_kinds_of_their_own() -> None:
     claims = theory.score(LOW)
-    assert len({found.id for found in claims}) == len(claims) == 14
+    assert len({found.id for found in claims}) == len(claims) == 12
     assert all(found.id.startswith("theory/") and found.kind in KINDS and found.verdict != OPEN for found in claims)
 
 
@@ -240,7 +234,7 @@ def test_the_error_of_its_probes_is_exact() -> None:
     assert max(wrong) == pytest.approx(bounds.kept_error(), abs=0.006)
 
 
-@pytest.mark.parametrize("draw", [figures.bounds, figures.adaptive, figures.finite, figures.gated])
+@pytest.mark.parametrize("draw", [figures.bounds, figures.adaptive, figures.gated])
 def test_figures_show_every_point(draw: Callable[[pd.DataFrame], Any]) -> None:
     with plotting():
         figure = draw(made(lambda case, name: 0.01 * (1 + 0.1 * SPREAD)))

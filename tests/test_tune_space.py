@@ -1,5 +1,3 @@
-import os
-from pathlib import Path
 from typing import Annotated, Any
 
 import optuna
@@ -143,10 +141,9 @@ def test_search_takes_ranges_and_choices() -> None:
         ({"interval": "5 to 20"}, "search is {'interval': '5 to 20'} but must be settings that adasp-ucb accepts"),
     ],
 )
-def test_bad_searches_are_refused(search: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_bad_searches_are_refused(search: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=f"^tune: {said}"):
-        lb.tune(FLIP, "adasp-ucb", search=search, trials=2, study=tmp_path / "a.study")
-    assert not os.listdir(tmp_path)
+        lb.tune(FLIP, "adasp-ucb", search=search, trials=2)
 
 
 def test_settings_that_the_policy_refuses_are_trials_that_failed() -> None:

@@ -1,27 +1,21 @@
-"""The trials of a tuning: an Optuna study that continues after an interruption as if there had been none."""
+"""The trials of a tuning: an Optuna study."""
 
-import hashlib
-import re
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from latentbandits import __version__
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.space import OWNER, Axis, Settings, Value
 from latentbandits.extras import missing
-from latentbandits.parameters import all_settings, replaced
+from latentbandits.parameters import replaced
 from latentbandits.protocols import Contestant, Policy
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import simulate
 
 if TYPE_CHECKING:
-    from optuna.study import Study
     from optuna.trial import FrozenTrial, Trial
 
 # The first draw of the worlds to tune on. The worlds to judge on are those of `compare`, from draw 0 on: the two share no randomness,
@@ -37,7 +31,7 @@ ATTEMPTS = 100  # random settings to try before a search is refused because its 
 
 
 class Task(NamedTuple):
-    """What is tuned, for which problem and how: everything that decides the course of a study.
+    """What is tuned, for which problem and how: everything that decides the course of the trials.
 
     Attributes
     ----------
@@ -78,15 +72,6 @@ class Task(NamedTuple):
         start = {axis.setting: axis.coordinate(axis.default) for axis in self.axes}
         return None if None in start.values() else start
 
-    @property
-    def identity(self) -> str:
-        """The name of its study: a digest of everything that decides which trials are made and how they end."""
-        with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-            problem = re.sub(r" at 0x[0-9a-f]+", "", repr(self.problem))
-        sizes = (self.horizon, self.worlds, self.problem.seed, __version__)
-        content = repr((self.name, all_settings(self.policy), self.axes, problem, sizes))
-        return f"{self.name} {hashlib.sha256(content.encode()).hexdigest()[:16]}"
-
     def settings(self, trial: "FrozenTrial | Trial") -> Settings:
         """Return the settings of a trial."""
         return {axis.setting: axis.value(trial.params[axis.setting]) for axis in self.axes}
@@ -108,10 +93,8 @@ class Task(NamedTuple):
         return float(results.regret.mean()) / rounds
 
 
-def run_study(
-    task: Task, trials: int, path: str | Path | None, progress: Callable[[int], None]
-) -> tuple[pd.DataFrame, dict[str, Value]]:
-    """Return a row per trial, those of the file at `path` included, and the changes with the least regret on the worlds to tune on."""
+def run_study(task: Task, trials: int, progress: Callable[[int], None]) -> tuple[pd.DataFrame, dict[str, Value]]:
+    """Return a row per trial, and the changes with the least regret on the worlds to tune on."""
     try:
         import optuna
     except ModuleNotFoundError:
@@ -123,7 +106,7 @@ def run_study(
         samples = (study.ask({axis.setting: axis.distribution for axis in task.axes}) for _ in range(ATTEMPTS))
         if task.start is None and not any(task.candidate(trial) for trial in samples):
             raise refuse_search(task)
-        finished = run_trials(open_study(path, task), task, trials, progress)
+        finished = run_trials(task, trials, progress)
     finally:
         optuna.logging.set_verbosity(before)
     return pd.DataFrame([row(task, trial) for trial in finished]).rename_axis("trial"), best_changes(task, finished)
@@ -135,60 +118,39 @@ def refuse_search(task: Task) -> InvalidValueError:
     return InvalidValueError(OWNER, "search", where, f"settings that {task.name} accepts together with its others")
 
 
-def open_study(path: str | Path | None, task: Task) -> "Study":
-    """Return the study of a task: a new one, or the one of its name in an SQLite file, which may have studies of other tasks too."""
+def run_trials(task: Task, trials: int, progress: Callable[[int], None]) -> list["FrozenTrial"]:
+    """Run trials, the defaults first if they are within what is searched, and return them."""
     import optuna
-    from sqlalchemy.exc import SQLAlchemyError
 
-    if path is None:
-        return optuna.create_study()
-    try:
-        return optuna.create_study(storage=f"sqlite:///{path}", study_name=task.identity, load_if_exists=True)
-    except (SQLAlchemyError, RuntimeError) as problem:
-        reason = str(problem).partition("\n")[0]
-        rule = f"a file that can be written, a new one or one that `tune` wrote ({reason})"
-        raise InvalidValueError(OWNER, "study", str(path), rule) from None
-
-
-def run_trials(study: "Study", task: Task, trials: int, progress: Callable[[int], None]) -> list["FrozenTrial"]:
-    """Return the first `trials` finished trials of a study, after running those that are missing."""
-    from optuna.samplers import TPESampler
-    from optuna.trial import TrialState
-
-    distributions = {axis.setting: axis.distribution for axis in task.axes}
-    while True:  # a trial that a kill cut short is never finished: it is run again
-        finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-        progress(min(len(finished), trials))
-        if len(finished) >= trials:
-            return finished[:trials]
-        # A new sampler for every trial: the next settings depend on the trials before, not on interruptions between them
-        study.sampler = TPESampler(
-            seed=int(np.random.SeedSequence([task.problem.seed, len(finished)]).generate_state(1)[0])
-        )
-        if not finished and task.start and not study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
-            study.enqueue_trial(task.start)
+    study, distributions = optuna.create_study(), {axis.setting: axis.distribution for axis in task.axes}
+    if task.start is not None:
+        study.enqueue_trial(task.start)
+    for number in range(trials):
+        progress(number)
+        # A new sampler for every trial: its settings depend on the seed, its number and the trials before
+        seed = int(np.random.SeedSequence([task.problem.seed, number]).generate_state(1)[0])
+        study.sampler = optuna.samplers.TPESampler(seed=seed)
+        earlier = study.get_trials(deepcopy=False)
         trial = study.ask(distributions)
         policy = task.candidate(trial)
         if policy is None:
-            study.tell(trial, state=TrialState.PRUNED)
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
             continue
         for rounds in task.rungs:
             value = task.train(policy, rounds, task.worlds)
             trial.report(value, rounds)
-            rivals = [
-                earlier.intermediate_values[rounds] for earlier in finished if rounds in earlier.intermediate_values
-            ]
+            rivals = [other.intermediate_values[rounds] for other in earlier if rounds in other.intermediate_values]
             if rounds == task.horizon:
                 study.tell(trial, value)
             elif not promising(value, rivals):
-                study.tell(trial, state=TrialState.PRUNED)
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
                 break
+    progress(trials)
+    return study.get_trials(deepcopy=False)
 
 
 def promising(value: float, rivals: Sequence[float]) -> bool:
     """Whether a value is in the best third, itself included: asynchronous successive halving (Li et al. 2020).
-
-    Optuna's own pruner counts trials that were cut short as well, so that a study would continue differently after a kill.
 
     Examples
     --------

@@ -177,7 +177,6 @@ def tune(
     *,
     search: Mapping[str, object] | None = None,
     trials: int = 60,
-    study: str | Path | None = None,
     horizon: int | None = None,
     runs: int | None = None,
     groups: int | None = None,
@@ -203,9 +202,6 @@ def tune(
         number that changes how the policy behaves, from an eighth of its value to eight times that.
     trials : int
         Number of trials.
-    study : path, optional
-        A file that stores every trial. The same call continues from there, after an interruption or with more trials, and returns the
-        same as a call that was never interrupted.
     horizon, runs, groups, seed : int, optional
         Instead of the problem's own, as in `latentbandits.compare`. `runs` worlds are held out; a quarter as many, at least 16,
         are tuned on.
@@ -238,7 +234,7 @@ def tune(
         check_int(OWNER, "workers", workers, least=1)
     task = prepare(problem, policy, search, sizes)._replace(workers=workers, executor=executor)
     report = progress or usual("tuning", "trials") or (lambda _done, _total: None)
-    table, changes = run_study(task, trials, study, lambda done: report(done, trials + 1))
+    table, changes = run_study(task, trials, lambda done: report(done, trials + 1))
     gain, comparison = judge(task, changes)
     report(trials + 1, trials + 1)
     return Tuning(table, task.problem, task.spec, task.name, task.policy, task.axes, changes, *gain, comparison, search)

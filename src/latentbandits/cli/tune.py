@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from latentbandits.advice.tune import Tuning
 
 SUMMARY = "find settings of one policy for a problem, judged on worlds that it was not tuned on"
-RESUMES = True
 EXAMPLES = (
     "latentbandits tune adasp-ucb --states 5 --noise 0.1",
     'latentbandits tune sw-ucb problem.toml --search window="20 to 2000" --trials 30',
@@ -34,12 +33,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help='search only these: staleness="5 to 200" min_gap=2,4,8 (default: every number that changes how the policy behaves)',
     )
     parser.add_argument("--trials", type=int, default=60, metavar="N", help="settings to try (default: %(default)s)")
-    parser.add_argument(
-        "--study",
-        type=Path,
-        metavar="FILE",
-        help="SQLite file that stores the trials, of any problems (default: tune-POLICY.db beside --out)",
-    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the text")
     parser.add_argument("--out", type=Path, help="settings to write (default: tuned-POLICY.toml)")
     parser.add_argument("--figure", type=Path, help="figure to write, .svg, .png or .pdf (default: --out, as .svg)")
@@ -51,14 +44,13 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.presentation.progress import Progress
 
     described = problem.build_problem(options)
-    out, figure, study = output_paths(options)
+    out, figure = output_paths(options)
     with problem.playing(options) as executor, Progress("tuning", unit="trials") as progress:
         tuning = tune(
             described,
             options.policy,
             search=parse_search(options.search),
             trials=options.trials,
-            study=study,
             workers=options.workers,
             executor=executor,
             progress=progress,
@@ -66,17 +58,14 @@ def run(options: argparse.Namespace) -> int:
         plotted = tuning.content(figure.suffix.lower())
     tuning.save(out)
     problem.write(figure, plotted, "tune", "--figure")
-    files = (
-        f"{out}: {'the tuned settings' if tuning.recommended else 'the defaults'}. {figure}: the search and the verdict. "
-        f"{study}: all trials; the same command with more --trials continues from there."
-    )
+    files = f"{out}: {'the tuned settings' if tuning.recommended else 'the defaults'}. {figure}: the search and the verdict."
     lines = [*problem.python_lines(tuning.python(out)), files, f"Next: {next_step(tuning, options.policy, out)}"]
     problem.answer(tuning, options.json, *lines)
     return 0
 
 
-def output_paths(options: argparse.Namespace) -> tuple[Path, Path, Path]:
-    """Return the paths of settings, figure and study, or refuse them; nothing is written yet."""
+def output_paths(options: argparse.Namespace) -> tuple[Path, Path]:
+    """Return the paths of settings and figure, or refuse them; nothing is written yet."""
     from latentbandits.advice.result import FIGURES
     from latentbandits.settings import InvalidValueError
     from latentbandits.specs import file_stem
@@ -84,13 +73,12 @@ def output_paths(options: argparse.Namespace) -> tuple[Path, Path, Path]:
     stem = file_stem(options.policy)
     out = options.out or Path(f"tuned-{stem}.toml")
     figure = options.figure or out.with_suffix(".svg")
-    study = options.study or out.with_name(f"tune-{stem}.db")
     problem.check_ending(out, "tune", ".toml")
     problem.check_ending(figure, "tune", *FIGURES, option="--figure")
-    for other in (options.policy, options.problem, study):
+    for other in (options.policy, options.problem):
         if other is not None and Path(other).resolve() == out.resolve():
             raise InvalidValueError("tune", "--out", str(out), "a file that has no other part in this")
-    return out, figure, study
+    return out, figure
 
 
 def parse_search(given: list[str] | None) -> dict[str, object] | None:

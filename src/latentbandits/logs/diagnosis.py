@@ -273,8 +273,7 @@ class Diagnosis(Result):
     ) -> "LogAdvice":
         """Return which policy to go on with: by the conclusion, or by each hypothesis that is still in the race.
 
-        Every world is a model that the log leaves open. Flips say which factor on dwell, noise or the gaps between arms would change the
-        advice.
+        Every world is a model that the log leaves open; flips say whether another horizon would change the advice.
 
         Parameters
         ----------

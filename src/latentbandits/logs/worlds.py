@@ -1,7 +1,6 @@
 """Worlds that are as a log was, by each hypothesis: regimes, drift, changes, or nothing that changes.
 
-Every draw is another model that the log leaves open, so what varies from draw to draw is what is not known. Dwell, noise and the gaps
-between the arms can be scaled, to see what would follow if they were otherwise.
+Every draw is another model that the log leaves open, so what varies from draw to draw is what is not known.
 """
 
 from dataclasses import dataclass, field
@@ -30,16 +29,12 @@ class FittedWorld:
     binary : whether rewards are 0 and 1
     components : array (components, 3), see `latentbandits.logs.hmm.Model`; empty for normal noise
     ar_coef : share of the noise that is left in the next round
-    scale_dwell, scale_noise, scale_gaps : what dwell, noise, and the distances of the means from those of their state are multiplied by
     """
 
     noise: np.ndarray
     binary: bool = False
     components: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     ar_coef: float = 0.0
-    scale_dwell: float = 1.0
-    scale_noise: float = 1.0
-    scale_gaps: float = 1.0
 
     @property
     def arms(self) -> int:
@@ -56,7 +51,7 @@ class FittedWorld:
         truth = None
         plain = len(self.components) == 0 and self.ar_coef == 0.0
         if chain is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
-            deviation = 1.0 if self.binary else self.scale_noise * float(self.noise.mean())
+            deviation = 1.0 if self.binary else float(self.noise.mean())
             truth = Truth(*chain, np.full(groups, deviation), "bernoulli" if self.binary else "gaussian")
         rewards = self.sample_rewards(means, groups, seed, draw, repeat)
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
@@ -77,15 +72,7 @@ class FittedWorld:
             component = np.searchsorted(np.cumsum(weight)[:-1], shares)
             mean = (weight * centre).sum()
             errors = (centre[component] + width[component] * errors - mean) / mixture_std(self.components)
-        return np.asarray(means[:, None, :] + self.scale_noise * self.noise * errors[:, :, None])
-
-    def widen(self, means: np.ndarray) -> np.ndarray:
-        """Return means whose distances from the average of their state are scaled."""
-        if self.scale_gaps == 1.0:
-            return means
-        centre = means.mean(axis=-1, keepdims=True)
-        wide = centre + self.scale_gaps * (means - centre)
-        return np.asarray(np.clip(wide, 1e-6, 1 - 1e-6) if self.binary else wide)
+        return np.asarray(means[:, None, :] + self.noise * errors[:, :, None])
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -109,8 +96,8 @@ class FittedRegimes(FittedWorld):
     def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return states, means and the chain."""
         sample = int(np.random.default_rng(stream(seed, Purpose.WORLD, draw)).integers(len(self.means)))
-        matrix = np.ascontiguousarray(self.widen(self.means[sample]))
-        exit_prob = np.minimum(self.exit_prob[sample] / self.scale_dwell, 0.9)
+        matrix = np.ascontiguousarray(self.means[sample])
+        exit_prob = np.minimum(self.exit_prob[sample], 0.9)
         transition = hmm.transition_matrix(exit_prob, self.entry_prob[sample])
         start = hmm.stationary_probs(exit_prob, self.entry_prob[sample])
         states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
@@ -137,7 +124,7 @@ class FittedLevels(FittedWorld):
 
     def around_centres(self, steps: np.ndarray) -> np.ndarray:
         """Return means (rounds, arms) that are off the centres by steps."""
-        means = self.widen(self.centres) + steps
+        means = self.centres + steps
         return np.asarray(np.clip(means, 0.0, 1.0) if self.binary else means)
 
 
@@ -148,8 +135,8 @@ class FittedDrift(FittedLevels):
         """Return no states, and means that wander."""
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         levels = random.standard_normal((horizon, self.arms))
-        fast(wander)(levels, float(np.exp(-1 / max(self.time * self.scale_dwell, 0.1))))
-        return np.full(horizon, -1), self.around_centres(self.scale_gaps * self.sizes * levels), None
+        fast(wander)(levels, float(np.exp(-1 / max(self.time, 0.1))))
+        return np.full(horizon, -1), self.around_centres(self.sizes * levels), None
 
 
 def wander(levels: np.ndarray, keep: float) -> None:
@@ -166,7 +153,7 @@ class FittedChanges(FittedLevels):
     def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return the number of every round's stretch, and its means."""
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
-        stretch = np.cumsum(random.random(horizon) < 1 / (self.time * self.scale_dwell))
+        stretch = np.cumsum(random.random(horizon) < 1 / self.time)
         fresh = np.random.default_rng(stream(seed, Purpose.MEANS, draw, repeat))
-        steps = fresh.standard_normal((int(stretch[-1]) + 1, self.arms)) * self.sizes * self.scale_gaps
+        steps = fresh.standard_normal((int(stretch[-1]) + 1, self.arms)) * self.sizes
         return stretch, self.around_centres(steps[stretch]), None

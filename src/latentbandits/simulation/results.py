@@ -1,23 +1,16 @@
 """What a simulation found: one row per policy and run, and how to sum it up."""
 
-import json
 import math
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from io import BytesIO
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from latentbandits.files import write_whole
 from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_VERSION = 1  # of files
 
 
 class Summary(NamedTuple):
@@ -163,55 +156,6 @@ class Results:
             counts={name: np.concatenate([count, other.counts[name]], axis) for name, count in self.counts.items()},
             **changes,
         )
-
-    def save(self, path: str | Path) -> None:
-        """Write everything to a file (.npz), whole or not at all; `load` reads it.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> import latentbandits as lb
-        >>> results = lb.simulate(lb.HiddenMarkov(), ["ucb1", "ts"], horizon=100, draws=3, repeats=1)
-        >>> path = os.path.join(tempfile.mkdtemp(), "results.npz")
-        >>> results.save(path)
-        >>> bool((lb.Results.load(path).regret == results.regret).all())
-        True
-        """
-        if Path(path).suffix != ".npz":
-            raise InvalidValueError("Results.save", "path", str(path), "a file name that ends in .npz")
-        about = {
-            "version": _VERSION,
-            "counts": list(self.counts),
-            "labels": self.labels,
-            "horizon": self.horizon,
-            "draws": self.draws,
-            "repeats": self.repeats,
-            "seed": self.seed,
-            "first": self.first,
-        }
-        content = BytesIO()
-        np.savez_compressed(
-            content,
-            about=np.array(json.dumps(about)),
-            regret=self.regret_bins,
-            optimal=self.optimal_bins,
-            counts=np.stack(list(self.counts.values())),
-        )
-        write_whole(Path(path), content.getvalue())
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Return results that `save` wrote."""
-        try:
-            with np.load(BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
-                about = json.loads(str(file["about"]))
-                counts = dict(zip(about.pop("counts"), file["counts"], strict=True))
-                if about.pop("version") != _VERSION:
-                    raise ValueError
-                about["labels"] = tuple(about["labels"])
-                return cls(regret_bins=file["regret"], optimal_bins=file["optimal"], counts=counts, **about)
-        except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as problem:
-            raise InvalidValueError("Results.load", "path", str(path), "a file that Results.save wrote") from problem
 
     def _repr_html_(self) -> str:
         import pandas as pd

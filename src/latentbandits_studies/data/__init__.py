@@ -11,12 +11,10 @@ Examples
 """
 
 import lzma
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 
@@ -43,7 +41,6 @@ class Dataset:
     unit : what the rewards are measured in
     round : what one round is
     hidden : what no policy sees
-    unseen : measurements of every round that no policy sees, by name; only the datasets of departures have some
     source, licence : where the data come from, and on what terms
     """
 
@@ -55,7 +52,6 @@ class Dataset:
     unit: str
     round: str
     hidden: str
-    unseen: Mapping[str, np.ndarray] = field(repr=False)
     source: str
     licence: str
 
@@ -115,7 +111,6 @@ def load(name: str) -> Dataset:
         row.unit,
         row.round,
         row.hidden,
-        _weather(times) if row.flights and not row.season else MappingProxyType({}),
         row.source,
         row.licence,
     )
@@ -140,7 +135,7 @@ def _rounds(name: str, row: Registration) -> Series:
 
 
 def read(path: Path) -> Series:
-    """Return the series of a shipped file, as `latentbandits_studies.data.make` wrote it."""
+    """Return the series of a shipped file, as `tests.datasets` wrote it."""
     with lzma.open(path) as file, np.load(file) as stored:
         steps, rows = stored["steps"], stored["values"]
     if rows.ndim > 1:
@@ -151,17 +146,6 @@ def read(path: Path) -> Series:
 
 def _world(name: str) -> Replay:
     return load(name).world
-
-
-def _weather(times: np.ndarray) -> Mapping[str, np.ndarray]:
-    """Return the weather of some hours, NaN where it was not measured."""
-    from latentbandits_studies.data import flights
-
-    measured = dict(flights.conditions())
-    places = {hour: place for place, hour in enumerate(measured.pop("times"))}
-    rows = [places.get(hour, -1) for hour in times]  # the last row is all NaN
-    columns = {name: np.append(values, np.nan).astype(np.float32).round(3) for name, values in measured.items()}
-    return MappingProxyType({name: _fixed(column[rows].astype(float)) for name, column in columns.items()})
 
 
 def _fixed(values: np.ndarray) -> np.ndarray:

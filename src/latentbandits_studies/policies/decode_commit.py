@@ -36,9 +36,8 @@ class DecodeCommit(Policy):
     """Probe all arms in one round, name the state whose fingerprint is nearest, and play what has paid most in probes of that state.
 
     The fingerprints of the states (mean rewards of the decoding arms) are known; what the arms are worth is learned, and from probes only.
-    So everything that it learns comes at times fixed beforehand, which is what makes its regret easy to bound
-    (`latentbandits_studies.theory.decoded_bound`). With `surprise` it has a residual gate, and the interval is its age cap: a gated policy
-    whose model is right, since rewards are linear in the indicator of the state (`latentbandits_studies.theory.gated_bound`).
+    With `surprise` it has a residual gate, and the interval is its age cap: a gated policy whose model is right, since rewards are linear
+    in the indicator of the state, and whose regret has a bound for that reason (`latentbandits_studies.theory.gated_bound`).
 
     Parameters
     ----------

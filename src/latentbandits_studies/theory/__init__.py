@@ -41,11 +41,7 @@ from latentbandits_studies.theory.gaps import (
 )
 from latentbandits_studies.theory.learners import (
     Budget,
-    decoded_bound,
     gated_bound,
-    matched_bound,
-    matched_exploration,
-    matched_plays,
 )
 from latentbandits_studies.theory.schedules import (
     adaptive_bound,
@@ -64,7 +60,6 @@ __all__ = [
     "age_cap",
     "bayes_error",
     "best_interval",
-    "decoded_bound",
     "drift_bound",
     "drift_probability",
     "episode_bound",
@@ -74,9 +69,6 @@ __all__ = [
     "lagged_bound",
     "lagged_error",
     "largest_gap",
-    "matched_bound",
-    "matched_exploration",
-    "matched_plays",
     "nearest_centroid_error",
     "optimal_arms",
     "paper_interval",

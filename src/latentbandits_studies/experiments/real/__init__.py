@@ -20,7 +20,7 @@ _SHARE = f"share_{claims.MAIN}"
 
 
 def tables(results: pd.DataFrame) -> str:
-    """Return who is first on each dataset, the rewards of all policies, and the test of the weather."""
+    """Return who is first on each dataset, and the rewards of all policies."""
     ranked, rewards = claims.standings(results), claims.summary(results)
     standings = {
         "dataset": ranked["dataset"],
@@ -43,19 +43,12 @@ def tables(results: pd.DataFrame) -> str:
         "Mean reward of a round. The winner and the best other policy are picked in hindsight; intervals over blocks of time and seeds, "
         "which all datasets share the 5 % of."
     )
-    weather = (
-        "Does the state that StateLibrary believes to be in go with the weather, which it does not see? Rank correlation of the mean "
-        "reward of that state with each measurement (mean of the three airports; visibility: the least, precipitation: the most), without "
-        "the mean of the hour of the day. p-values by circular shifts of at least a week, then corrected for all lines (Holm); "
-        "of_rewards: the same correlation of the rewards themselves."
-    )
     shown = plots.titled("Standings", words, pd.DataFrame(standings))
-    shown += plots.titled(
+    return shown + plots.titled(
         "All policies",
         "Mean reward of a round, with its 95 % interval over blocks of time and seeds.",
         wide.reset_index(),
     )
-    return shown + plots.titled("Believed states and the weather", weather, claims.weather(results))
 
 
 def shares(results: pd.DataFrame) -> Figure:
@@ -114,7 +107,7 @@ SHARES = Illustration(
 )
 EXPERIMENT = Experiment(
     "real",
-    "real data: departures, forecasts and caches; mean reward of all policies, the attainable gain, believed regimes and the weather",
+    "real data: departures, forecasts and caches; mean reward of all policies, and the attainable gain",
     cases,
     claims.score,
     title="Real data: departures, forecasts and caches",

@@ -1,4 +1,4 @@
-"""Mean rewards beside what could be had, who is first, and whether believed regimes go with the weather."""
+"""Mean rewards beside what could be had, and who is first."""
 
 from typing import NamedTuple
 
@@ -10,20 +10,11 @@ from latentbandits.simulation.results import interval
 from latentbandits_studies.data import load, names
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED, Claim
 from latentbandits_studies.experiments.once import once
-from latentbandits_studies.experiments.real.settings import ALONE, edges, rounds, with_weather
-from latentbandits_studies.experiments.real.statistics import (
-    Span,
-    holm,
-    over_time,
-    shift_test,
-    switching,
-    without_hours,
-)
+from latentbandits_studies.experiments.real.settings import edges, rounds
+from latentbandits_studies.experiments.real.statistics import Span, over_time, switching
 
 SWITCHES = (1, 10, 100)
 MAIN = 100  # the switches that shares are of, where nothing else is said
-WEEK = 24 * 7  # hours: the least shift of a test
-NAMED = ("wind", "visibility", "precipitation")  # what regimes are expected to go with
 LEVEL = 0.05
 FINE = 8_000  # resamples for intervals that share the 5 %, whose ends are far out
 
@@ -145,43 +136,10 @@ def _columns(name: str, span: Span) -> dict[str, float]:
     return {name: span.mean, f"{name}_low": span.low, f"{name}_high": span.high}
 
 
-@once
-def weather(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per dataset of departures and measurement: its rank correlation with the believed reward, and p-values.
-
-    The mean of the hour of the day is taken off both. The p-value is of circular shifts, `corrected` for all lines (Holm). `of_rewards`
-    is the same correlation with the mean reward of all arms, which no policy sees: what there is to be found.
-    """
-    lines = []
-    for name in with_weather():
-        part = results[results["case"] == name + ALONE]
-        if part.empty:  # a quick run has one of them
-            continue
-        levels = np.stack(list(part["regret_curve"])).astype(float)
-        dataset = load(name)
-        times = dataset.times[: levels.shape[1]].astype(np.int64)
-        believed = np.stack([_by_hour(row, times) for row in levels])
-        earned = _by_hour(dataset.rewards[: len(times)].mean(axis=1), times)
-        for what, measured in dataset.unseen.items():
-            values = _by_hour(measured[: len(times)], times)
-            test, there = (shift_test(series, values, WEEK) for series in (believed, earned))
-            lines.append({"dataset": name, "measurement": what, **test._asdict(), "of_rewards": there.correlation})
-    table = pd.DataFrame(lines)
-    return table.assign(corrected=holm(table["p"].to_numpy()))
-
-
-def _by_hour(values: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Return values on a grid of all hours, NaN in those without a round, less the mean of the hour of the day."""
-    grid = np.arange(times[0], times[-1] + 1)
-    regular = np.full(len(grid), np.nan)
-    regular[times - times[0]] = values
-    return without_hours(regular, grid % 24)
-
-
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge StateLibrary on all datasets; every claim is a target of our own."""
     table = standings(results)
-    return [_first(table), _above(table), _weather(weather(results))]
+    return [_first(table), _above(table)]
 
 
 def _first(table: pd.DataFrame) -> Claim:
@@ -214,24 +172,5 @@ def _above(table: pd.DataFrame) -> Claim:
         f"more on {len(above)}, undecided on {len(table) - len(above) - len(below)}, less on {len(below)}: {listed}",
         FAILS if len(below) else HOLDS if len(above) == len(table) else TIED,
         "the same intervals",
-        TARGET,
-    )
-
-
-def _weather(table: pd.DataFrame) -> Claim:
-    wanted = table[table["measurement"].isin(NAMED)]
-    sure = wanted["corrected"] < LEVEL
-    listed = "; ".join(
-        f"{line.dataset} {line.measurement} {line.correlation:+.2f} (p {line.corrected:.2g})"
-        for line in wanted.itertuples()
-    )
-    return Claim(
-        "real/weather",
-        "Believed regimes of departures go with wind, visibility and precipitation, which no policy sees",
-        "every corrected p-value below 0.05",
-        f"{int(sure.sum())} of {len(wanted)}: {listed}",
-        HOLDS if sure.all() else FAILS,
-        "rank correlation of the believed reward with the measurement, without the daily course; p-values by circular shifts of at least "
-        "a week, corrected for all measurements and datasets (Holm)",
         TARGET,
     )

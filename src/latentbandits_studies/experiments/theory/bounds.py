@@ -37,22 +37,12 @@ STUCK = HiddenMarkov(
 STUCK_SURPRISE = 0.5
 CAPS = (10, 20, 40, 80, 160)
 CORRECTED_POINTS = 4 * len(INTERVALS) + 2 * len(CAPS)  # two schedules, in three worlds
-# A learner that sees the state, with the least exploration of its bound and with a quarter of it
-MATCHED = HiddenMarkov(
-    means=[[0.8, 0.5, 0.3], [0.2, 0.55, 0.7], [0.4, 0.9, 0.6], [0.65, 0.35, 0.75]],
-    stickiness=0.95,
-    noise=0.1,
-    reveal="state",
-)
-HORIZONS = (300, 1_000, 3_000, 10_000, 30_000)
-# The first two arms tell the states apart, the others are the best ones and have to be learned; in short runs, where that matters
+# Schedules with decoded states and a residual gate. The first two arms tell the states apart, the others are the best ones and have to be
+# learned; in short runs, where that matters. What the best arm pays tells where another one is best: else the gate would not notice
 DECODING = (0, 1)
-DECODED_MEANS = np.array([[0.1, 0.1, 0.45, 0.4], [0.1, 0.7, 0.6, 0.8], [0.7, 0.1, 0.85, 0.6], [0.7, 0.7, 0.8, 0.9]])
-DECODED_STAY, DECODED_TAU, DECODED_NOISE, DECODED_HORIZON = 0.99, 16, 0.02, 2_000
-DECODED_TAUS = (2, 4, 8, 16, 32, 64)
-DECODED_NOISES = (0.005, 0.01, 0.02, 0.025, 0.03, 0.035, 0.04, 0.05, 0.1)
-# The same with a residual gate. What the best arm pays tells where another one is best: else the gate would not notice
 GATED_MEANS = np.array([[0.1, 0.1, 0.9, 0.4], [0.1, 0.7, 0.5, 0.9], [0.7, 0.1, 0.8, 0.5], [0.7, 0.7, 0.4, 0.8]])
+GATED_STAY, GATED_NOISE, GATED_HORIZON = 0.99, 0.02, 2_000
+GATED_NOISES = (0.005, 0.01, 0.02, 0.025, 0.03, 0.035, 0.04, 0.05, 0.1)
 GATED_CAPS, GATED_CAP, GATED_SURPRISE = (4, 8, 16, 32, 64, 128), 64, 0.16
 # Decoding alone: five states whose means on either arm are 0.2 apart, so that every bound has something to say
 FIVE = HiddenMarkov(means=[[0.1, 0.5], [0.3, 0.9], [0.5, 0.3], [0.7, 0.1], [0.9, 0.7]], stickiness=0.95)
@@ -60,14 +50,9 @@ DRAWS = 200_000
 SIGMAS = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04)
 
 
-def decoded_world(noise: float, means: np.ndarray = DECODED_MEANS) -> HiddenMarkov:
-    """Return the world of the decoded schedules; its four groups have twice this noise."""
-    return HiddenMarkov(means=means, stickiness=DECODED_STAY, noise=noise)
-
-
-def matched_alpha(horizon: int) -> float:
-    """Return the least exploration for which the matched learner's bound holds."""
-    return theory.matched_exploration(MATCHED.states, MATCHED.arms, horizon, MATCHED.noise)
+def gated_world(noise: float) -> HiddenMarkov:
+    """Return the world of the gated schedules; its four groups have twice this noise."""
+    return HiddenMarkov(means=GATED_MEANS, stickiness=GATED_STAY, noise=noise)
 
 
 class Point(NamedTuple):
@@ -112,7 +97,7 @@ def point(
 @once
 def points(results: pd.DataFrame) -> pd.DataFrame:
     """Return all simulated points of all bounds, a row each."""
-    parts = (_schedules(results), _kept(results), _matched(results), _decoded(results), _gated(results))
+    parts = (_schedules(results), _kept(results), _gated(results))
     return pd.DataFrame([line for part in parts for line in part])
 
 
@@ -178,40 +163,18 @@ def kept_error() -> float:
     )  # a difference of two rewards, each of one of two groups
 
 
-def _matched(results: pd.DataFrame) -> Iterator[Point]:
-    for rounds in HORIZONS:
-        bound = theory.matched_bound(MATCHED.matrix(0, 0), MATCHED.chain, rounds, MATCHED.noise, matched_alpha(rounds))
-        for name in ("least", "quarter"):
-            case = f"matched|{rounds}"
-            yield point(results, "matched", case, name, partial(_always, bound / rounds), rounds, len(HORIZONS))
-
-
-def decoded_budget(tau: int, noise: float) -> theory.Budget:
-    """Return the bound on the decoded schedule, by its parts."""
-    sigma = noise * float(np.sqrt(len(DECODED_MEANS[0])))
-    return theory.decoded_bound(DECODED_MEANS, decoded_world(noise).chain, sigma, tau, DECODED_HORIZON, DECODING)
-
-
-def _decoded(results: pd.DataFrame) -> Iterator[Point]:
-    among = len(DECODED_TAUS) + len(DECODED_NOISES) - 1
-    for noise in DECODED_NOISES:
-        for tau in DECODED_TAUS if noise == DECODED_NOISE else (DECODED_TAU,):
-            bound = partial(_always, decoded_budget(tau, noise).total / DECODED_HORIZON)
-            yield point(results, "decoded", f"decoded|{noise:g}", f"tau|{tau}", bound, DECODED_HORIZON, among)
-
-
 def gated_budget(cap: int, noise: float) -> theory.Budget:
     """Return the bound on the gated schedule, by its parts."""
-    sigma, chain = noise * float(np.sqrt(len(GATED_MEANS[0]))), decoded_world(noise, GATED_MEANS).chain
-    return theory.gated_bound(GATED_MEANS, chain, sigma, GATED_SURPRISE, cap, DECODED_HORIZON, DECODING)
+    sigma, chain = noise * float(np.sqrt(len(GATED_MEANS[0]))), gated_world(noise).chain
+    return theory.gated_bound(GATED_MEANS, chain, sigma, GATED_SURPRISE, cap, GATED_HORIZON, DECODING)
 
 
 def _gated(results: pd.DataFrame) -> Iterator[Point]:
-    among = len(GATED_CAPS) + len(DECODED_NOISES) - 1
-    for noise in DECODED_NOISES:
-        for cap in GATED_CAPS if noise == DECODED_NOISE else (GATED_CAP,):
-            bound = partial(_always, gated_budget(cap, noise).total / DECODED_HORIZON)
-            yield point(results, "gated", f"gated|{noise:g}", f"surprise|{cap}", bound, DECODED_HORIZON, among)
+    among = len(GATED_CAPS) + len(GATED_NOISES) - 1
+    for noise in GATED_NOISES:
+        for cap in GATED_CAPS if noise == GATED_NOISE else (GATED_CAP,):
+            bound = partial(_always, gated_budget(cap, noise).total / GATED_HORIZON)
+            yield point(results, "gated", f"gated|{noise:g}", f"surprise|{cap}", bound, GATED_HORIZON, among)
 
 
 def optimum() -> tuple[float, float]:

@@ -80,47 +80,22 @@ def adaptive(results: pd.DataFrame) -> Figure:
     return figure
 
 
-def finite(results: pd.DataFrame) -> Figure:
-    """Finite-sample bounds: the matched learner over the horizon, the decoded schedule over interval and noise."""
-    table = setting.points(results)
-    figure, (left, middle, right) = panels(1, 3, (9.4, 3.8))
-    part = table[table["bound_of"] == "matched"].set_index("kind")
-    for kind, color, title in (("least", BLUE, "simulated"), ("quarter", GREY, "a quarter of the exploration")):
-        cells = part.loc[kind]
-        curve(left, cells["x"], cells[_SPAN].mul(cells["x"], axis=0).to_numpy(), color=color, label=title)
-    left.plot(part.loc["least", "x"], part.loc["least", "bound"] * part.loc["least", "x"], color=RED, label="bound")
-    left.set_yscale("log")
-    ticks(left, setting.HORIZONS, "horizon (rounds)")
-    left.set_ylabel("regret")
-    left.set_title("LinUCB that sees the state", fontsize=9)
-    left.legend(fontsize=7)
-    _budget(middle, table, "tau", "decoded")
-    ticks(middle, setting.DECODED_TAUS, "interval between probes (rounds)")
-    middle.set_ylabel("regret per round")
-    middle.set_title(f"decoded schedule, noise {setting.DECODED_NOISE:g}", fontsize=9)
-    _budget(right, table, "noise", "decoded")
-    _over_noise(right, setting.DECODED_MEANS)
-    right.set_title(f"decoded schedule, interval {setting.DECODED_TAU}", fontsize=9)
-    legend_below(figure, right, 7)
-    return figure
-
-
 def gated(results: pd.DataFrame) -> Figure:
     """Plot the bound on the gated schedule with decoded states over its age cap and over the noise, beside the fixed schedule."""
     table = setting.points(results)
     figure, (left, right) = panels(1, 2, (8.6, 3.8))
-    _budget(left, table, "tau", "gated")
+    _budget(left, table, "cap")
     fixed = [
-        interval(per_draw(results, f"gated|{setting.DECODED_NOISE:g}", f"tau|{cap}") / setting.DECODED_HORIZON)
+        interval(per_draw(results, f"gated|{setting.GATED_NOISE:g}", f"tau|{cap}") / setting.GATED_HORIZON)
         for cap in setting.GATED_CAPS
     ]
     curve(left, setting.GATED_CAPS, fixed, color=GREY, label="simulated without the gate")
     ticks(left, setting.GATED_CAPS, "age cap of a probe (rounds)")
     left.set_ylabel("regret per round")
     left.set_ylim(bottom=0)
-    left.set_title(f"gated schedule, noise {setting.DECODED_NOISE:g}", fontsize=9)
-    _budget(right, table, "noise", "gated")
-    _over_noise(right, setting.GATED_MEANS)
+    left.set_title(f"gated schedule, noise {setting.GATED_NOISE:g}", fontsize=9)
+    _budget(right, table, "noise")
+    _over_noise(right)
     right.set_ylim(bottom=0.004)
     right.set_title(f"gated schedule, age cap {setting.GATED_CAP}", fontsize=9)
     figure.legend(*_named(left, right), loc="outside lower center", ncols=4, fontsize=8)
@@ -133,27 +108,23 @@ def _named(*grid: Axes) -> tuple[list[Artist], list[str]]:
     return list(found.values()), list(found)
 
 
-def _over_noise(axes: Axes, means: np.ndarray) -> None:
+def _over_noise(axes: Axes) -> None:
     """Finish a panel over the noise: beyond the largest gap a bound says nothing."""
     ticks(axes, (0.005, 0.01, 0.02, 0.05, 0.1), "noise of a reward (standard deviation)")
-    axes.axhline(forms.largest_gap(means), color=GREY, linewidth=1, linestyle="--", label="largest gap")
+    axes.axhline(forms.largest_gap(setting.GATED_MEANS), color=GREY, linewidth=1, linestyle="--", label="largest gap")
     axes.set_yscale("log")
     axes.set_ylim(0.01, 2)
 
 
-def _budget(axes: Axes, table: pd.DataFrame, over: str, bound_of: str) -> None:
-    """Plot simulated regret of a decoded schedule below its bound, of which every part is an area."""
-    budget, usual = {
-        "decoded": (setting.decoded_budget, setting.DECODED_TAU),
-        "gated": (setting.gated_budget, setting.GATED_CAP),
-    }[bound_of]
-    cells = table[table["bound_of"] == bound_of]
-    cells = cells.assign(noise=cells["case"].str.partition("|")[2].astype(float), tau=cells["x"].astype(int))
-    fixed, at = ("noise", setting.DECODED_NOISE) if over == "tau" else ("tau", usual)
+def _budget(axes: Axes, table: pd.DataFrame, over: str) -> None:
+    """Plot simulated regret of a gated schedule below its bound, of which every part is an area."""
+    cells = table[table["bound_of"] == "gated"]
+    cells = cells.assign(noise=cells["case"].str.partition("|")[2].astype(float), cap=cells["x"].astype(int))
+    fixed, at = ("noise", setting.GATED_NOISE) if over == "cap" else ("cap", setting.GATED_CAP)
     cells = cells[cells[fixed] == at].sort_values(over)
-    budgets = pd.DataFrame([budget(row.tau, row.noise) for row in cells.itertuples()])
+    budgets = pd.DataFrame([setting.gated_budget(row.cap, row.noise) for row in cells.itertuples()])
     names = ["probes", "drift", "learning", "decoding"]
-    parts = budgets[names].to_numpy().T / setting.DECODED_HORIZON
+    parts = budgets[names].to_numpy().T / setting.GATED_HORIZON
     axes.stackplot(cells[over], parts, labels=names, colors=(SKY, ORANGE, PINK, "#dddddd"), alpha=0.6)
     axes.plot(cells[over], cells["bound"], color=RED, label="bound")
     curve(axes, cells[over], cells[_SPAN].to_numpy(), color=BLUE, label="simulated")
@@ -171,11 +142,6 @@ FIGURES = (
         "The hazard corollary for schedules that probe early when a reward surprises: where it holds, and a world in "
         "which it does not.",
         adaptive,
-    ),
-    Illustration(
-        "theory-finite",
-        "Finite-sample bounds, ours: a matched learner over the horizon, and a fixed schedule with decoded states.",
-        finite,
     ),
     Illustration(
         "theory-gated",

@@ -162,7 +162,7 @@ def hits(keys: Sequence[int], size: int) -> np.ndarray:
 
     Examples
     --------
-    >>> from latentbandits_studies.data.caches import hits
+    >>> from tests.caches import hits
     >>> hits([1, 2, 1, 3] * 50, size=2).tolist()
     [[49, 49, 25, 39, 35], [50, 50, 25, 40, 35]]
     """
