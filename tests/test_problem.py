@@ -133,7 +133,7 @@ BAD = {
     "transition=[[0.5, 0.5], [0.1, 0.9]], states=3": "states is 3 but must be 2",
     "separation=9": "separation is 9",
     "kind='seasns'": "did you mean seasons?",
-    "kind='drift', states=3": "states is 3 but must be left out for kind drift (only hidden-markov and seasons have it)",
+    "kind='drift', states=3": "states is 3 but must be left out for kind drift (only hidden-markov and independent and seasons have it)",
     "kind='recorded'": "file is None",
     "kind='seasons', dwell=2.5": "dwell is 2.5 but must be an integer at least 1",
     "kind='recorded', file='missing.csv'": "file is 'missing.csv'",
@@ -179,7 +179,7 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
 
 def test_every_word_belongs_to_worlds_that_take_it() -> None:
     assert {name for name, word in PARAMETERS.items() if not word.kinds} == set()
-    assert PARAMETERS["carryover"].kinds == ("hidden-markov",)
+    assert PARAMETERS["carryover"].kinds == ("hidden-markov", "independent")
     assert {"hidden-markov", "seasons", "drift"} <= {*PARAMETERS["noise"].kinds}
     assert PARAMETERS["file"].kinds == ("recorded",)
     assert PARAMETERS["seed"].kinds == tuple(REGISTRY)

@@ -148,7 +148,7 @@ def test_every_option_at_once(kind: str) -> None:
     """Those that a kind has, at two values each."""
     values: dict[str, Any] = {"noise_shape": "t5", "dwell_shape": "fixed", "dominated": 1, "features": 2, "delay": 3}
     words = {word.name: values.get(word.name, "0.2 to 0.4") for word in OPTIONS if kind in word.kinds}
-    larger = ("uneven_arms", "uneven_states", "changing_noise", "period", "stretch")
+    larger = ("uneven_arms", "uneven_states", "changing_noise", "period", "stretch", "uneven_dwell")
     words |= {name: "2 to 4" for name in larger if name in words}
     found = Problem(kind=kind, arms=4, **words).realise(50, 2, 0, 0, 0)
     assert np.isfinite(found.rewards).all()
@@ -168,7 +168,7 @@ BAD = {
     "rare='0.1 to 0.2', states='1 to 3'": "rare is 0.1 but must be left out when",
     **{
         f"kind='{kind}', {CLICKS}, {words}": said
-        for kind in ("hidden-markov", "seasons", "drift")
+        for kind in ("hidden-markov", "independent", "seasons", "drift")
         for words, said in {
             "means='0 to 1.1'": "means is (0.0, 1.1) but must be finite numbers from 0 to 1 for bernoulli",
             "calendar='0 to 0.1'": "calendar is 0.1 but must be such that means from 0 to 1 stay from 0 to 1",

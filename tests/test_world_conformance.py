@@ -65,6 +65,11 @@ WORLDS: dict[str, Any] = {
     "effects": lb.Seasons(
         trend=1, calendar=0.2, calendar_arms=0.1, period=20, features=2, available=0.5, noise_shape="bimodal"
     ),
+    "own regimes": lb.Independent(
+        arms=3, dwell=20, dwell_shape="pareto", uneven_dwell=4, incidents=0.1, uneven_states=2
+    ),
+    "own regimes, clicks": lb.Independent(arms=3, rewards="bernoulli", rare=0.1, available=0.7, stretch=20, lost=0.1),
+    "own regimes, never the same": lb.Independent(states=3, returning=0.5, carryover=0.3, dominated=1, together=0.5),
     "features and means revealed": lb.HiddenMarkov(features=3, reveal="means", dwell_shape="fixed"),
     "arms that come and go": lb.WithAvailability(
         lb.HiddenMarkov(arms=3), np.stack([np.ones(300), np.arange(300) >= 100, np.arange(300) < 200], axis=1)

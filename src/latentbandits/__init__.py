@@ -27,6 +27,7 @@ _HOMES = {
     "Drift": "worlds.drift",
     "DurableAgent": "store",
     "HiddenMarkov": "worlds.hidden_markov",
+    "Independent": "worlds.independent",
     "Log": "logs.log",
     "OneSidedRewardsWarning": "agent",
     "OpenDecisionsWarning": "agent",
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from latentbandits.worlds.available import WithAvailability as WithAvailability
     from latentbandits.worlds.drift import Drift as Drift
     from latentbandits.worlds.hidden_markov import HiddenMarkov as HiddenMarkov
+    from latentbandits.worlds.independent import Independent as Independent
     from latentbandits.worlds.recorded import Replay as Replay
     from latentbandits.worlds.seasons import Seasons as Seasons
 

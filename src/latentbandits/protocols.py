@@ -326,6 +326,25 @@ class Truth(NamedTuple):
     lost: float = 0.0
 
 
+class ArmChains(NamedTuple):
+    """What an oracle is given of a world in which every arm has a hidden Markov chain of its own.
+
+    Attributes
+    ----------
+    transition : array (arms, levels, levels)
+    levels : array (levels, arms), expected rewards
+    start : array (levels,), the distribution of every arm's first level
+    noise : array (groups,), standard deviation of each group's reward
+    rewards : str, distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`
+    """
+
+    transition: np.ndarray
+    levels: np.ndarray
+    start: np.ndarray
+    noise: np.ndarray
+    rewards: str
+
+
 class Realisation(NamedTuple):
     """A realised world: everything that happens, for every arm, before any choice.
 
@@ -339,6 +358,7 @@ class Realisation(NamedTuple):
     available : bool array (rounds, arms), which arms may be played; None for all of them always
     delays : int array (rounds,), after how many further rounds the rewards of a round arrive, 0 for before the next choice, -1 for never;
         None for 0 in every round
+    chains : what oracles are given of arms with chains of their own, None elsewhere
     """
 
     means: np.ndarray
@@ -348,6 +368,7 @@ class Realisation(NamedTuple):
     truth: Truth | None
     available: np.ndarray | None = None
     delays: np.ndarray | None = None
+    chains: ArmChains | None = None
 
     @property
     def offered(self) -> np.ndarray:

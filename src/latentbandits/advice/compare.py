@@ -259,7 +259,8 @@ def is_record(problem: BaseProblem, seed: int) -> bool:
 def has_limit(world: World) -> bool:
     """Whether the limit of a world is known."""
     realisation = world.realise(1, 1, 0, 0, 0)
-    return realisation.truth is not None and realisation.context.shape[1] == 0  # it reads no context
+    known = realisation.truth is not None or realisation.chains is not None
+    return known and realisation.context.shape[1] == 0  # it reads no context
 
 
 def references(world: World, present: Container[str] = ()) -> dict[str, Contestant]:

@@ -45,7 +45,13 @@ COMMON = (
     ),
     # The position among the words that may be ranges names a word's random numbers: new ones go to the end of the options.
     Parameter(
-        "states", INTEGER, "number of hidden regimes (states)", Within(1, 1000), 10, wide=Range(2, 20), ranged=True
+        "states",
+        INTEGER,
+        "number of hidden regimes (states), or of the levels of an arm",
+        Within(1, 1000),
+        10,
+        wide=Range(2, 20),
+        ranged=True,
     ),
     Parameter(
         "dwell",
@@ -228,6 +234,13 @@ OPTIONS = (
     _share("lost", "share of rounds whose rewards never arrive", Within(0, 0.99), 0),
     _share("available", "share of rounds in which an arm is available; one arm always is", Within(0.01, 1), 1),
     _amount("stretch", "rounds for which an arm is available before it leaves, on average", AtLeast(1), 200),
+    _amount(
+        "uneven_dwell",
+        "every arm has a dwell of its own; the longest is up to this many times the shortest",
+        AtLeast(1),
+        1,
+    ),
+    _share("incidents", "share of time in which all arms are at their lowest level at once", Within(0, 0.5), 0),
 )
 PARAMETERS: Mapping[str, Parameter] = {word.name: word for word in (*COMMON, *OPTIONS)}
 # The numbers that may be ranges

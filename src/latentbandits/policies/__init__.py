@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from latentbandits.policies.traces import TraceLearner as TraceLearner
     from latentbandits.policies.ucb1 import UCB1 as UCB1
     from latentbandits.policies.uniform import UniformRandom as UniformRandom
+    from latentbandits.policies.whittle import WhittleFilter as WhittleFilter
 
 
 def __getattr__(name: str) -> Any:

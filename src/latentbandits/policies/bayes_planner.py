@@ -9,6 +9,7 @@ from latentbandits.compiled import kernel
 from latentbandits.policies.arms import assign, highest, highest_value, set_index
 from latentbandits.policies.bayes_filter import Clock, KnownWorld, expect, known_world, move
 from latentbandits.policies.bayes_imagination import best_multiplier
+from latentbandits.policies.whittle import known_chains
 from latentbandits.protocols import PROBE_REASON, RIVAL, Choice, PlainOracle, Policy, Realisation
 from latentbandits.random import Stream
 from latentbandits.rewards import FILTERED
@@ -217,7 +218,7 @@ class BayesPlanner(PlainOracle):
     """Oracle: the planning filter, given the chain, the means and the noise of the very world it plays. Regret is a multiple of its regret.
 
     The multiplier is the best of 1, 2, 4, ..., 64 in an imagined run of the known world (`best_multiplier`), with all arms that are ever
-    available.
+    available. Where every arm has a chain of its own, it is the Whittle index of `latentbandits.policies.whittle.WhittleFilter`.
 
     Parameters
     ----------
@@ -236,6 +237,8 @@ class BayesPlanner(PlainOracle):
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the planning filter for this world."""
+        if realisation.chains is not None:
+            return known_chains(realisation, self.groups)
         known = PlanningFilter(*known_world("BayesPlanner", realisation), self.groups)
         lost = realisation.truth.lost if realisation.truth is not None else 0.0
         if realisation.available is None:

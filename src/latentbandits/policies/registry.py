@@ -26,6 +26,7 @@ from latentbandits.policies.thompson import ThompsonSampling
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.policies.ucb1 import UCB1
 from latentbandits.policies.uniform import UniformRandom
+from latentbandits.policies.whittle import WhittleFilter
 from latentbandits.settings import InvalidValueError, check_int, nearest
 
 Preset = Callable[[int, Settings], Settings]
@@ -330,7 +331,13 @@ REGISTRY: Mapping[str, Registration] = {
 # All classes that an agent's file may name
 CLASSES: Mapping[str, type] = {
     kind.__name__: kind
-    for kind in (*dict.fromkeys(row.make for row in REGISTRY.values()), BayesFilter, PlanningFilter, Scripted)
+    for kind in (
+        *dict.fromkeys(row.make for row in REGISTRY.values()),
+        BayesFilter,
+        PlanningFilter,
+        WhittleFilter,
+        Scripted,
+    )
 }
 
 

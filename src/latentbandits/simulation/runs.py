@@ -27,7 +27,7 @@ def validate(realisation: Realisation, rounds: int, arms: int, groups: int) -> R
             none = int(np.argmin(available.any(axis=1)))
             raise InvalidValueError("world", "available arms", 0, "at least 1", f" in round {none}")
     delays = None if realisation.delays is None else validate_delays(realisation.delays, rounds)
-    return Realisation(means, rewards, context, realisation.states, realisation.truth, available, delays)
+    return realisation._replace(means=means, rewards=rewards, context=context, available=available, delays=delays)
 
 
 def _floats(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -109,8 +109,8 @@ class HiddenMarkov(Regimes):
         if dwell is not None:
             if self.stickiness is not None or self.transition is not None:
                 other = "transition" if self.stickiness is None else "stickiness"
-                raise InvalidValueError("HiddenMarkov", "dwell", dwell, f"left out when {other} is given")
-            self._set("stickiness", 1.0 - 1.0 / check_range("HiddenMarkov", "dwell", dwell, AtLeast(1)))
+                raise InvalidValueError(self._owner, "dwell", dwell, f"left out when {other} is given")
+            self._set("stickiness", 1.0 - 1.0 / check_range(self._owner, "dwell", dwell, AtLeast(1)))
 
     def check(self) -> None:
         """Refuse what does not fit together; fill in what follows from the rest."""
@@ -140,12 +140,10 @@ class HiddenMarkov(Regimes):
             return
         if self.transition.shape != (self.states, self.states):
             rule = f"({self.states}, {self.states}), one row and column per state"
-            raise InvalidValueError("HiddenMarkov", "transition", self.transition.shape, rule, ".shape")
+            raise InvalidValueError(self._owner, "transition", self.transition.shape, rule, ".shape")
         for row, values in enumerate(self.transition):
             if (values < 0).any() or abs(values.sum() - 1) > 1e-6:
-                raise InvalidValueError(
-                    "HiddenMarkov", "transition", values, "probabilities that sum to one", f"[{row}]"
-                )
+                raise InvalidValueError(self._owner, "transition", values, "probabilities that sum to one", f"[{row}]")
         self._set("transition", self.transition / self.transition.sum(axis=1, keepdims=True))
 
     def _check_separation(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits.worlds.independent import Independent
 from latentbandits.worlds.recorded import Replay
 from latentbandits.worlds.seasons import Seasons
 
@@ -37,9 +38,11 @@ def recorded(file: Any) -> Replay:
     return Replay(file)
 
 
-HIDDEN_MARKOV, SEASONS, DRIFT, RECORDED = "hidden-markov", "seasons", "drift", "recorded"
+HIDDEN_MARKOV, INDEPENDENT, SEASONS = "hidden-markov", "independent", "seasons"
+DRIFT, RECORDED = "drift", "recorded"
 REGISTRY: Mapping[str, Registration] = {
     HIDDEN_MARKOV: Registration(HiddenMarkov, "regimes change at random"),
+    INDEPENDENT: Registration(Independent, "every arm has regimes of its own, which change at random"),
     SEASONS: Registration(Seasons, "regimes follow a calendar"),
     DRIFT: Registration(Drift, "no regimes, means drift"),
     RECORDED: Registration(recorded, "a file of recorded rewards"),

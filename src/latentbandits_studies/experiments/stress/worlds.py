@@ -8,6 +8,7 @@ import numpy as np
 from latentbandits.protocols import World
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits.worlds.independent import Independent
 from latentbandits.worlds.seasons import Seasons
 
 # Worlds of this seed chose nothing: neither a setting nor a policy
@@ -34,6 +35,14 @@ def _usual(**options: Any) -> HiddenMarkov:
     if options.get("rewards", "gaussian") != "gaussian":
         del usual["noise"]  # it follows from the mean
     return HiddenMarkov(**{**usual, **options})
+
+
+def _own(**options: Any) -> Independent:
+    """Return six arms, each with two levels of its own that last 200 rounds, with some options changed."""
+    own: dict[str, Any] = {"arms": 6, "dwell": 200, "noise": 0.1}
+    if options.get("rewards", "gaussian") != "gaussian":
+        del own["noise"]
+    return Independent(**{**own, **options})
 
 
 def _cycle(states: int, stay: float) -> np.ndarray:
@@ -97,6 +106,13 @@ _BY_KIND: Mapping[str, Mapping[str, Any]] = {
         "two arms never better than the first": _usual(dominated=2),
         "means that differ little": _usual(span=(0.4, 0.6)),
         "carryover 0.3": _usual(carryover=0.3),
+    },
+    "own regimes": {
+        "six arms with regimes of their own": _own(),
+        "ten arms, noise 0.3": _own(arms=10, dwell=500, noise=0.3),
+        "arms that mostly pay well": _own(rare=0.1),
+        "own regimes, clicks": _own(rewards="bernoulli", dwell=500),
+        "own regimes and incidents of all": _own(incidents=0.1, uneven_dwell=10),
     },
     "calendar": {
         "alternates every round": Seasons(states=2, dwell=1, **_THREE),
