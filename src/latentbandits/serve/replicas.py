@@ -11,13 +11,22 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from latentbandits.serve.fields import UNTIL
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
 from latentbandits.store import FencedError, Ledger, Owner
 
 HOP = "latentbandits-forwarded"  # a request that has it was sent on by another replica: it is not sent on again
 SENT = ("authorization", "idempotency-key", "content-type", "accept", "traceparent", "tracestate")
-ANSWERED = ("content-type", "content-length", "content-disposition", "cache-control", "retry-after", "www-authenticate")
+ANSWERED = (
+    UNTIL,
+    "content-type",
+    "content-length",
+    "content-disposition",
+    "cache-control",
+    "retry-after",
+    "www-authenticate",
+)
 KNOWN = 1.0  # seconds for which it is known who holds an experiment; the database has the last word in any case
 FILE = 60.0  # seconds that another replica has to begin to send a log: a file may be made first
 IDLE = 2.0  # seconds after which a connection is closed: before the other side does

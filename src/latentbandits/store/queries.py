@@ -29,7 +29,7 @@ class Reads(ABC):
     """What can be read. A thread other than the writer's reads through `Storage.reader`."""
 
     place: str
-    changed = "event"  # where what people did is found
+    indexed = "event"  # where events that have a role are found; an engine may have to be told by which index
 
     @abstractmethod
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
@@ -61,22 +61,49 @@ class Reads(ABC):
 
     def changes(self, experiment: int) -> list[Event]:
         """Return the events that concern no decision, in order: what people did."""
-        return self._events(f"{self.changed} WHERE experiment = ? AND {CHANGED} ORDER BY seq", experiment)
+        return self._events(
+            f"{self.indexed.format('changed')} WHERE experiment = ? AND {CHANGED} ORDER BY seq", experiment
+        )
 
     def story(self, experiment: int, decision: str) -> list[Event]:
         """Return everything about one decision, in order: decide, its end, a late reward."""
         found = self._rows(STORY, (experiment, decision) * len(OF_ROLE))
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
-    def ends(self, experiment: int, decisions: Sequence[str]) -> list[Event]:
-        """Return how some decisions ended, and late rewards of theirs, in order; those that are open have nothing."""
+    def ends(self, experiment: int, decisions: Sequence[str], roles: Sequence[str] = ("ended", "late")) -> list[Event]:
+        """Return how some decisions ended, and late rewards of theirs, in order; or the events of other roles."""
         found: list[Any] = []
         for begun in range(0, len(decisions), ENDS):
             part = decisions[begun : begun + ENDS]
             marks = ", ".join("?" * len(part))
-            one = f"SELECT {EVENT} FROM event WHERE experiment = ? AND decision IN ({marks}) AND "
-            found += self._rows(f"{one}{OF_ROLE['ended']} UNION ALL {one}{OF_ROLE['late']}", (experiment, *part) * 2)
+            sql = " UNION ALL ".join(
+                f"SELECT {EVENT} FROM {self.indexed.format(role)} WHERE experiment = ? AND decision IN ({marks}) AND {OF_ROLE[role]}"
+                for role in roles
+            )
+            found += self._rows(sql, (experiment, *part) * len(roles))
         return sorted(map(Event._make, found), key=lambda event: event.seq)
+
+    def unknown(self, experiment: int, after: int, until: int) -> tuple[bool, bool]:
+        """Return whether there are decisions between two events whose probability is not known, and some that name a subject."""
+        sql = (
+            "SELECT COUNT(CASE WHEN probability IS NULL OR body LIKE ? THEN 1 END), COUNT(subject) FROM event "
+            "WHERE experiment = ? AND seq > ? AND seq <= ? AND kind = 'decide'"
+        )
+        ((unknown, named),) = self._rows(sql, ('%"probabilities":[%null%', experiment, after, until))
+        return bool(unknown), bool(named)
+
+    def first(self, experiment: int) -> Event | None:
+        """Return the first decision."""
+        found = self._events("event WHERE experiment = ? AND kind = 'decide' ORDER BY seq LIMIT 1", experiment)
+        return found[0] if found else None
+
+    def newest(self, experiment: int, until: int) -> str:
+        """Return the id of the last decision up to an event, empty if there is none."""
+        sql = (
+            "SELECT decision FROM event WHERE experiment = ? AND seq <= ? AND kind = 'decide' ORDER BY seq DESC LIMIT 1"
+        )
+        found = self._rows(sql, (experiment, until))
+        return str(found[0][0]) if found else ""
 
     def answered(self, experiment: int, key: str) -> Answered | None:
         """Return what an idempotency key stands for."""
