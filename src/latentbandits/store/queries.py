@@ -178,7 +178,7 @@ class Storage(Reads):
     def reader(self) -> Reads:
         """Return what other threads read with; it never waits for the writer nor makes it wait."""
 
-    # A store that one process has for itself needs none of the next four
+    # A store that one process has for itself needs none of the next five
 
     def hold(self, row: Row) -> bool:  # noqa: ARG002
         """Return whether nobody has claimed an experiment since this row was, nor can for now. Asked before every group."""
@@ -186,6 +186,9 @@ class Storage(Reads):
 
     def renew(self, experiments: Sequence[int]) -> None:
         """Go on holding experiments for another lease, though nothing is appended; those that others have claimed are left alone."""
+
+    def release(self) -> None:
+        """Hold nothing any more, so that nobody waits for a lease to end."""
 
     def expect(self, keys: Sequence[tuple[int, str]]) -> None:
         """Take note that `answered` is about to be asked for these keys of experiments, so that they may be fetched at once."""
