@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import latentbandits as lb
@@ -51,7 +52,7 @@ def test_a_replayed_journal_gives_the_same_bits(name: str, tmp_path: Path) -> No
     agent = made(name, journal=lambda event: journal.append(json.dumps(event)))
     moves = 400
     live(agent, moves, seed=1)
-    assert len(journal) == moves
+    assert len(journal) == 1 + moves
     twin = made(name)
     for number, line in enumerate(journal):
         if number == moves // 2:
@@ -67,8 +68,7 @@ def replay(records: int) -> None:
     agent = made("adasp-ucb", journal=journal.append, compiled=True)
     live(agent, records, seed=2)
     twin = made("adasp-ucb", compiled=True)
-    for event in journal:
-        twin.apply(event)
+    twin.replay(journal)
     assert snapshot(twin) == snapshot(agent)
 
 
@@ -88,11 +88,13 @@ def test_an_applied_decision_is_returned_and_not_written_again() -> None:
     agent = lb.Agent("ts", journal=journal.append)
     twin = lb.Agent("ts", journal=own.append)
     decision = agent.ask()
-    assert twin.apply(journal[0]) == decision
-    assert twin.apply(journal[0]._replace(seq=2, kind="reward", value=1)) is None
+    assert twin.apply(journal[0]) is None
+    assert twin.apply(journal[1]) == decision
+    assert twin.apply(journal[1]._replace(seq=2, kind="reward", value=1)) is None
     assert own == []
     assert twin.ask().id > decision.id
-    assert [event.kind for event in own] == ["decide"]
+    assert [event.kind for event in own] == ["create", "decide"]
+    assert [event.seq for event in own] == [0, 3]
 
 
 def test_ids_after_a_replay_are_later_even_if_the_clock_is_not() -> None:
@@ -112,14 +114,17 @@ def test_events_are_small_and_plain() -> None:
     agent.forget(other)
     agent.add("c")
     agent.retire("a")
+    head, *journal = journal
+    assert (head.seq, head.kind, json.loads(head.body or "")["arms"]) == (0, "create", ["a", "b"])
+    assert json.loads(json.dumps([list(event) for event in journal])) == [list(event) for event in journal]
     assert [event.seq for event in journal] == [1, 2, 3, 4, 5, 6]
     assert sorted(event.at_us for event in journal) == [event.at_us for event in journal]
     assert [event[:2] + event[3:] for event in journal] == [
         event[:2] + event[3:]
         for event in (
-            Event(1, "decide", 0, decision.id, "x", body='{"context":[0.5],"available":["a","b"]}'),
+            Event(1, "decide", 0, decision.id, "x", 0, "policy", 1.0, body='{"context":[0.5],"available":["a","b"]}'),
             Event(2, "reward", 0, decision.id, value=1.0),
-            Event(3, "decide", 0, other.id, body='{"context":[1.0]}'),
+            Event(3, "decide", 0, other.id, None, "ab".index(str(other.arm)), "policy", 1.0, body='{"context":[1.0]}'),
             Event(4, "censor", 0, other.id, body='{"cause":"asked"}'),
             Event(5, "add", 0, body='{"arm":"c"}'),
             Event(6, "retire", 0, body='{"arm":"a"}'),
@@ -132,7 +137,7 @@ def test_a_decision_that_is_dropped_is_in_the_journal_and_counted_by_the_twin() 
     journal: list[Event] = []
     agent, twin = lb.Agent("exp3", max_open=2, journal=journal.append), lb.Agent("exp3", max_open=2)
     first, _, _ = (agent.ask() for _ in range(3))
-    assert [(event.kind, event.decision) for event in journal][2] == ("censor", first.id)
+    assert [(event.kind, event.decision) for event in journal][3] == ("censor", first.id)
     for event in journal:
         twin.apply(event)
     assert twin.stats[:6] == agent.stats[:6] == (3, 0, 0, 0, 1, 2)
@@ -208,7 +213,7 @@ def test_a_refused_call_writes_no_record() -> None:
     ):
         with pytest.raises(lb.InvalidValueError):
             act()
-    assert len(journal) == 1
+    assert len(journal) == 2
 
 
 @pytest.mark.parametrize(
@@ -241,4 +246,114 @@ def test_an_event_is_applied_once() -> None:
     agent = lb.Agent("ucb1", journal=journal.append)
     agent.ask()
     with pytest.raises(lb.InvalidValueError, match="event is 1 but must be 2"):
-        agent.apply(journal[0])
+        agent.apply(journal[1])
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ({"arms": ["a", "c"]}, r"journal's arms is \['a', 'b'\] but must be \['a', 'c'\], as this agent has it"),
+        ({"policy": "exp3"}, r"journal's policy is .*'UCB1'.* but must be .*'EXP3'"),
+        ({"seed": 1}, "journal's seed is 0 but must be 1"),
+        ({"floor": 0.5}, r"journal's floor is 0.0 but must be 0.5"),
+    ],
+)
+def test_the_journal_of_another_agent_is_refused(other: dict[str, Any], sentence: str) -> None:
+    """Mutation: a journal that says nothing about its agent."""
+    journal: list[Event] = []
+    settings: dict[str, Any] = {"policy": "ucb1", "arms": ["a", "b"]}
+    agent = lb.Agent(**settings, journal=journal.append)
+    agent.tell(agent.ask(), 1.0)
+    twin = lb.Agent(**{**settings, **other})
+    before = snapshot(twin)
+    with pytest.raises(lb.InvalidValueError, match=sentence):
+        twin.replay(journal)
+    assert snapshot(twin) == before
+
+
+@pytest.mark.parametrize("name", ["ucb1", "ts", "exp3", "state-library"])
+def test_no_reward_is_credited_to_an_arm_that_was_not_played(name: str) -> None:
+    """A pair of records is lost and the rest numbered anew. Mutation: events of decisions without their arms."""
+    journal: list[Event] = []
+    agent = made(name, journal=journal.append)
+    for n in range(60):
+        agent.tell(agent.ask(), [float(n % 3 == 0)] * agent.policy.groups)
+    for lost in (1, 5, 11):
+        kept = [*journal[:lost], *(event._replace(seq=event.seq - 2) for event in journal[lost + 2 :])]
+        twin = made(name)
+        with pytest.raises(lb.InvalidValueError, match=r"must be one that this agent repeats: it played \["):
+            twin.replay(kept)
+        stopped = twin._state.head
+        arms = {event.decision: event.arm for event in journal if event.kind == "decide"}
+        assert all(
+            arms[one.id] == twin._player.numbers[one.arm] for one in map(twin._state.decision, _open(kept, twin))
+        )
+        with pytest.raises(lb.InvalidValueError, match="must be one that this agent repeats"):
+            twin.apply(kept[stopped + 1])
+        assert twin._state.head == stopped  # nothing has changed
+
+
+def _open(events: list[Event], agent: lb.Agent) -> list[Event]:
+    return [event for event in events if event.kind == "decide" and event.decision in agent.open]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_records_of_calls_that_were_taken_back_are_left_out(when: str) -> None:
+    """The journal wrote the record, and raised: it is not known whether that is there. Mutation: apply every record."""
+    journal: list[Event] = []
+    chance = random.Random(0)
+    failed = 0
+
+    def keep(event: Event) -> None:
+        nonlocal failed
+        fails = event.kind != "create" and chance.random() < 0.3
+        if not fails or when == "after":
+            journal.append(event)
+        if fails:
+            failed += 1
+            raise OSError("disk full")
+
+    agent = made("state-library", journal=keep)
+    moves = 0
+    while moves < 150:
+        try:
+            if len(agent.open) < 3:
+                agent.ask()
+            else:
+                waiting = chance.choice(agent.open)
+                agent.tell(waiting, chance.random()) if chance.random() < 0.9 else agent.forget(waiting)
+            moves += 1
+        except OSError:
+            continue
+    assert failed > 20
+    while journal[-1].seq > agent._state.head:  # the process has ended after a call that was taken back
+        journal.pop()
+    twin = made("state-library")
+    twin.replay(journal)
+    assert snapshot(twin) == snapshot(agent)
+
+
+@pytest.mark.parametrize("method", ["choose", "learn"])
+def test_a_policy_that_fails_leaves_no_record_and_no_trace(method: str) -> None:
+    """Mutation: write the record first."""
+    journal: list[Event] = []
+    agent = made("exp3", journal=journal.append)
+    live(agent, 50, seed=3)
+    decision = agent.ask()
+    before, records, player = snapshot(agent), len(journal), agent._player
+
+    def broken(policy: Any, memory: Any, *_: Any) -> None:
+        for array in memory:
+            if isinstance(array, np.ndarray) and array.dtype == np.float64:
+                array += 1.0
+        raise ZeroDivisionError
+
+    kept = getattr(player, method)
+    setattr(player, method, broken)
+    with pytest.raises(ZeroDivisionError):
+        agent.ask() if method == "choose" else agent.tell(decision, 0.5)
+    setattr(player, method, kept)
+    assert (snapshot(agent), len(journal)) == (before, records)
+    twin = made("exp3")
+    twin.replay(journal)
+    assert snapshot(twin) == before

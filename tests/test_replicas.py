@@ -300,6 +300,48 @@ def test_a_replica_that_stops_hands_over_without_an_error(pair: Pair) -> None:
     assert code == 0
     assert pair.clients[1 - holder].post(f"{E}/decide", json={}).status_code == 200
     assert pair.owner("e") == 1 - holder
+    pair.restart(holder)
+
+
+def test_a_rolling_update_under_load_shows_no_error(pair: Pair) -> None:
+    """Each is stopped while both are asked all the time. Mutation: stop to listen first, and give back what is held then."""
+    pair.make("rolling")
+    path = "/v1/experiments/rolling/decide"
+    for _ in range(2):
+        pair.until_answered(0, path, json={})
+        holder = pair.owner("rolling")
+        found: list[tuple[int, int]] = []
+        over = threading.Event()
+
+        def ask(place: int, found: list[tuple[int, int]] = found, over: threading.Event = over) -> None:
+            with httpx.Client(base_url=pair.servers[place].url, headers=HEADERS, timeout=30) as client:
+                while not over.is_set():
+                    try:
+                        found.append((place, client.post(path, json={}).status_code))
+                    except httpx.TransportError:  # it does not listen any more, as a proxy would find
+                        found.append((place, 0))
+                        return
+
+        threads = [threading.Thread(target=ask, args=(place,)) for place in (0, 0, 1, 1)]
+        for thread in threads:
+            thread.start()
+        while len(found) < 40:
+            time.sleep(0.01)
+        code, _, log = pair.servers[holder].stop()
+        seen = len(found)
+        while len(found) < seen + 40:
+            time.sleep(0.01)
+        over.set()
+        for thread in threads:
+            thread.join()
+        assert code == 0
+        assert {status for place, status in found if place == holder} <= {200, 0}
+        assert {status for place, status in found if place != holder} == {200}, log
+        assert pair.owner("rolling") == 1 - holder
+        pair.restart(holder)
+    reader = reader_of(pair.store)
+    assert verify(reader, "rolling").label == "identical"
+    reader.close()
 
 
 def test_a_shared_store_needs_a_key_that_all_replicas_know(

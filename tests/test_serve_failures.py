@@ -337,3 +337,12 @@ def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
     assert [event.decision for event in events if event.kind == "decide"] == made
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{server.url}/health")
+
+
+def test_a_store_that_does_not_answer_does_not_keep_it_from_stopping(tmp_path: Path) -> None:
+    """Mutation: wait for the writer as long as it takes."""
+    stuck = "import time; from latentbandits.store import Ledger; Ledger.release = lambda self: time.sleep(1000)"
+    server = Process(tmp_path, "--store", "k.db", "--port", "0", "--stop", "1", first=stuck)
+    code, _, log = server.stop()
+    assert code == 1
+    assert "not stopped in time" in log

@@ -61,7 +61,7 @@ def test_the_commands_of_the_page(
         run(line, {})
     said = capsys.readouterr().out
     assert said.count("identical") == 3  # verified, in the copy, and restored
-    assert "offers.csv: 600 rows of offers." in said
+    assert "offers.csv: 600 rows of offers. `--after 1202` goes on from there." in said
     head = next(line for line in said.splitlines() if line.startswith("offers ")).split()
     shown = next(line for line in PAGE.splitlines() if line.startswith("offers ")).split()
     assert head[:5] == shown[:5]  # as the page shows it

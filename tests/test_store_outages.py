@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from latentbandits.store import Create, Decide, FencedError, Ledger, Spec, verify
+from latentbandits.store import Create, Decide, FencedError, Ledger, Spec, StoreUnavailableError, verify
 from latentbandits.store.held import STILL
 from tests import postgres
 from tests.partition import Network
@@ -95,3 +95,38 @@ def test_the_former_owner_is_not_refused_for_ever(tmp_path: Path, network: Netwo
     assert decided(one)
     assert verify(one.storage, "e").label == "identical"
     one.close()
+
+
+def test_a_network_that_swallows_everything_ends_a_wait(tmp_path: Path, network: Network) -> None:
+    """Nothing is refused, and nothing answered: no system call would end (mutation: leave out `Database.wait`)."""
+    ledger = through(network, tmp_path)
+    ledger.call(Create("e", Spec.of("exp3", arms=["a", "b"]), "live"))
+    reader = ledger.storage.reader()
+    reader._patience = LEASE  # type: ignore[attr-defined]
+    assert reader.experiments()
+    reader._connection.patience = LEASE  # type: ignore[attr-defined]
+    network.swallow()
+    refusals = [ledger.run([Decide("e")])[0] for _ in range(2)]  # on the connection that it has, and on a new one
+    assert [type(one) for one in refusals] == [StoreUnavailableError] * 2
+    assert "no answer within 0.6 seconds" in str(refusals[0])
+    with pytest.raises(StoreUnavailableError, match="no answer within"):
+        reader.experiments()
+    network.mend()
+    until(lambda: decided(ledger))
+    assert reader.experiments()
+    reader.close()
+    ledger.close()
+
+
+def test_a_transaction_and_a_pipeline_are_given_up_too(tmp_path: Path, network: Network) -> None:
+    ledger = through(network, tmp_path)
+    for name in "ef":
+        ledger.call(Create(name, Spec.of("exp3", arms=["a", "b"]), "live"))
+    for act in (ledger.probe, lambda: ledger.snapshot("e")):
+        assert all(isinstance(one, tuple) for one in ledger.run([Decide("e"), Decide("f")]))
+        network.swallow()
+        assert not any(isinstance(one, tuple) for one in ledger.run([Decide("e"), Decide("f")]))
+        network.mend()
+        until(lambda: decided(ledger))
+        act()
+    ledger.close()

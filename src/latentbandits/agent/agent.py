@@ -24,6 +24,7 @@ from latentbandits.agent.events import Event, rewarded
 from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.feeding import feed
 from latentbandits.agent.inputs import online, received
+from latentbandits.agent.journal import Undo, check_decision, check_heading, heading, standing
 from latentbandits.agent.picture import shown, written
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
 from latentbandits.agent.spec import Expected, Spec
@@ -80,8 +81,8 @@ class Agent(Telling):
     clock : callable, optional
         Returns seconds, for a simulation or a log of one's own; the system's clock if not given.
     journal : callable, optional
-        Called with every event, a tuple of plain values that JSON can hold, before it takes effect: if it raises, nothing has changed. It
-        must not use the agent, which would refuse. `apply` repeats an event.
+        Called with every event, a tuple of plain values that JSON can hold, before anybody hears of it: if it raises, nothing has changed.
+        The first one says policy, settings and arms. It must not use the agent, which would refuse. `replay` repeats a journal.
     compiled : bool, optional
         Whether to run machine code: True compiles now, False never; if not given, the agent answers at once, interpreted, and goes on with
         machine code when it is there, which changes no choice.
@@ -158,6 +159,7 @@ class Agent(Telling):
         if journal is not None and not callable(journal):
             raise InvalidValueError("Agent", "journal", journal, "a function that takes an event")
         self._state, self._player, self._journal = state, state.player, journal
+        self._heading = None if journal is None else heading(state)
         self._session = os.urandom(SESSION_DIGITS // 2).hex()
         self._lock, self._saving = OneCall(), OneCall()
         self._compiled = self._warned = self._warned_of_one_side = False
@@ -219,9 +221,16 @@ class Agent(Telling):
                 while state.is_full:
                     self._end(ends.making_room(state, now_us))
                 key, at_us = state.next_id(now_us, self._session)
-                if self._journal is not None:
-                    self._journal(state.event(key, at_us, inputs))
-                made = state.decide(key, at_us, *inputs)
+                if self._journal is None:
+                    made = state.decide(key, at_us, *inputs)
+                else:
+                    undo = Undo(state, key)
+                    try:
+                        made = state.decide(key, at_us, *inputs)
+                        self._record(state.event(key, at_us, inputs, made)._replace(scores=None))  # JSON holds no bytes
+                    except BaseException:
+                        undo()
+                        raise
                 if state.past is not None:
                     state.remember(state.event(key, at_us, inputs, made))
                 return made[0]
@@ -260,11 +269,16 @@ class Agent(Telling):
                     self._rewards[0] = rewards
                 else:
                     self._rewards[:] = received(rewards, self._groups)
-                at_us = state.last_us
-                if self._journal is not None:  # else nobody asks when it was
-                    at_us = max(self._now_us(), at_us)
-                    self._journal(rewarded(state.head + 1, "reward", at_us, key, self._rewards.tolist()))
-                state.end("reward", key, at_us, self._rewards)
+                if self._journal is None:  # nobody asks when it was
+                    state.end("reward", key, state.last_us, self._rewards)
+                    return "accepted"
+                at_us, undo = max(self._now_us(), state.last_us), Undo(state, key)
+                try:
+                    state.end("reward", key, at_us, self._rewards)
+                    self._record(rewarded(state.head, "reward", at_us, key, self._rewards.tolist()))
+                except BaseException:
+                    undo()
+                    raise
                 return "accepted"
             finally:
                 lock.busy = False
@@ -310,7 +324,9 @@ class Agent(Telling):
         """Repeat an event that a journal received, or its values as JSON has them, to the same bits; return the decision if it is one.
 
         An agent that was made, or loaded, as the one that wrote the journal was, and that applies its events in their order, is that
-        agent. Nothing is written to the agent's own journal. The log of a store has the same events (`latentbandits.store`).
+        agent. Refused are the journal of an agent with another policy, other settings or arms, and a decision that comes out otherwise
+        here, as when a record is missing. `replay` applies a whole journal. Nothing is written to the agent's own journal. The log of a
+        store has the same events (`latentbandits.store`).
 
         Examples
         --------
@@ -326,12 +342,48 @@ class Agent(Telling):
         """
         with self._lock:
             try:
-                return self._state.apply(event if isinstance(event, Event) else Event(*event))  # type: ignore[arg-type]
+                return self._repeat(event if isinstance(event, Event) else Event(*event))  # type: ignore[arg-type]
             except InvalidValueError as refusal:
                 raise refusal.at(owner="Agent") from None
             except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as problem:
                 rule = f"one that a journal received ({type(problem).__name__}: {problem})"
                 raise InvalidValueError("Agent", "event", event, rule) from problem
+
+    def _repeat(self, event: Event) -> Decision | None:
+        state = self._state
+        if event.kind == "create":
+            check_heading(state, event)
+            if event.seq == state.head:  # where a journal begins nothing happens
+                return None
+        if event.kind != "decide" or event.arm is None:
+            return state.apply(event)
+        undo = Undo(state, event.decision)
+        try:
+            came_out = state.apply(event._replace(arm=None))
+            assert came_out is not None
+            check_decision(came_out, event, state.player.names)
+        except BaseException:
+            undo()
+            raise
+        return came_out
+
+    def replay(self, events: Iterable[Event | Sequence[object]]) -> None:
+        """Repeat a journal from its beginning, as `apply` does; records of calls that were taken back are left out.
+
+        A call whose journal fails is taken back, though its record may have been written; the next one has its number.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> events = []
+        >>> agent, twin = lb.Agent("ucb1", journal=events.append), lb.Agent("ucb1", arms=["red", "blue"])
+        >>> decision = agent.ask()
+        >>> twin.replay(events)
+        Traceback (most recent call last):
+        latentbandits.settings.InvalidValueError: Agent: journal's arms is [0, 1] but must be ['red', 'blue'], as this agent has ...
+        """
+        for event in standing(events):
+            self.apply(event)
 
     def explain(self, decision: Decision | str) -> Explanation:
         """Return why an open decision was made: every arm's value, standard error, bonus, index and probability. ``print`` shows a table.

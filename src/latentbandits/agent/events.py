@@ -5,11 +5,11 @@ A journal receives them, a store keeps them, and `State.apply` lets them happen,
 ============  ===============================================================================================================
 kind          what it says, beside its number `seq`, its time `at_us` and who did it (`actor`); `decision` is an id
 ============  ===============================================================================================================
-create        ``body``: the specification
+create        ``body``: the specification; a journal begins with one, which has the number of the event before
 configure     ``body``: the settings that change
 status        ``body``: status
 add, retire   ``body``: arm (a name)
-decide        decision, subject; ``body``: context, available (names); in a store also what came of it: arm, decided_by, probability,
+decide        decision, subject; ``body``: context, available (names); what came of it: arm, decided_by, probability, in a store also
               scores; ``body``: probe_reasons, status (if not live), policy (its arm, in shadow), arms and probabilities of several groups
 told          decision, value (``body``: rewards, if there are several groups): a reward that is learned when the window closes
 reward        decision, value. One of these three ends a decision, once.

@@ -27,6 +27,10 @@ class Past:
         self.within, self.bases, self.since = within, bases, since
         self._ended = sum(event.kind in ROLES["ended"] for event in since[-1])
 
+    def copy(self) -> "Past":
+        """Return a copy that shares the states, which do not change."""
+        return Past(self.within, list(self.bases), [list(events) for events in self.since])
+
     def add(self, state: "State", event: Event) -> None:
         """Take note of an event that has happened to a state."""
         self.since[-1].append(event._replace(actor=None, scores=None))

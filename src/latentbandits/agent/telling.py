@@ -21,6 +21,7 @@ class Telling(BaseAgent):
     _state: State
     _player: Player
     _journal: Journal | None
+    _heading: Event | None  # what the journal begins with, until it has it
     _session: str
     _groups: int
     _unanswered: "OrderedDict[str, None]"  # decisions whose window closed without a reward, the last ones
@@ -71,5 +72,13 @@ class Telling(BaseAgent):
     def _write(self, event: Event) -> None:
         """Let the next event happen, once the journal has it."""
         if self._journal is not None:
-            self._journal(event)
+            self._record(event)
         self._state.apply(event)
+
+    def _record(self, event: Event) -> None:
+        """Give an event to the journal; the first time, what it begins with comes before it."""
+        assert self._journal is not None
+        if self._heading is not None:
+            self._journal(self._heading)
+            self._heading = None
+        self._journal(event)

@@ -37,6 +37,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file to write, .csv or .parquet (default: EXPERIMENT.csv)",
     )
+    export.add_argument(
+        "--after",
+        type=int,
+        default=0,
+        metavar="EVENT",
+        help="only decisions that were made or have changed after this event, the number that the last export has said",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -111,6 +118,7 @@ def export(options: argparse.Namespace) -> int:
     from latentbandits.store import export as exported
     from latentbandits.store import reader_of
     from latentbandits.store.export import ENDING
+    from latentbandits.store.replay import named
 
     with closing(reader_of(options.store)) as reads:
         names = [row.name for row in reads.experiments()]
@@ -121,6 +129,8 @@ def export(options: argparse.Namespace) -> int:
         name = options.experiment or names[0]
         out = options.out or Path(f"{name}.csv")
         problem.check_ending(out, "store", *ENDING)
-        number = exported(reads, name, out)
-    print(f"{out}: {counted(number, 'row')} of {name}. Next: `latentbandits diagnose {out}` says what they show.")
+        until = named(reads, name).head
+        number = exported(reads, name, out, options.after, until)
+    print(f"{out}: {counted(number, 'row')} of {name}. `--after {until}` goes on from there.")
+    print(f"Next: `latentbandits diagnose {out}` says what they show.")
     return 0

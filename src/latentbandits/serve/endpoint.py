@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from latentbandits.serve.fields import Answer, Body, Problem, Query
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError
-from latentbandits.store import ApiKey, ClosedError, ConflictError, NotFoundError, StoreUnavailableError
+from latentbandits.store import ApiKey, ClosedError, ConflictError, FencedError, NotFoundError, StoreUnavailableError
 
 REASON = "latentbandits.reason"  # why a request was refused: what the log says
 STATUSES: dict[type[Exception], int] = {
@@ -165,7 +165,16 @@ def endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[Re
             given["query"] = _convert(request, route.query)
         key = request.headers.get("idempotency-key") if route.keyed else None
         call = Call(service, request.path_params, holder, key)
-        result = await route.handler(call, **given)
+        try:
+            result = await route.handler(call, **given)
+        except FencedError:  # another replica has it by now: nothing was done here
+            if replicas is None:
+                raise
+            replicas.forget(call.experiment)
+            response = await replicas.answer(request, content)
+            if response is not None:
+                return response
+            result = await route.handler(call, **given)
         return result if isinstance(result, Response) else JSON(result, route.status)
 
     answer.__name__ = route.name

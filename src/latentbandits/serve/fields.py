@@ -4,6 +4,7 @@ from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct
 
+UNTIL = "latentbandits-until"  # the last event of which an export tells
 ONE = "/v1/experiments/{name}"
 MOST = 1000  # decisions, rewards or arms in one request, and numbers in one context
 Text = Annotated[str, Meta(min_length=1, max_length=200)]

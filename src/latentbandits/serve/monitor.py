@@ -2,40 +2,46 @@
 
 import asyncio
 import contextlib
-import tempfile
-from pathlib import Path
+from itertools import chain
+from typing import Annotated
 
-from starlette.background import BackgroundTask
+from msgspec import Meta
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response, StreamingResponse
 
 from latentbandits import __version__
 from latentbandits.serve.answers import Alive, Ready
 from latentbandits.serve.endpoint import Call, Table
-from latentbandits.serve.fields import ONE
+from latentbandits.serve.fields import ONE, UNTIL, Query
 from latentbandits.store import FencedError
-from latentbandits.store import export as write_log
+from latentbandits.store.export import pieces, table
+from latentbandits.store.replay import named
 
 ROUTES = Table()
 MEDIA = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
+class Part(Query):
+    """Only decisions that were made, or have changed, after an event: the number that the header `latentbandits-until` said last time."""
+
+    after: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
 @ROUTES.route("GET", f"{ONE}/log.{{kind}}", "read", "The log: log.csv or log.parquet", media="text/csv")
-async def export(call: Call) -> Response:
-    """Return the log of all decisions: as CSV or Parquet."""
-    name, kind = call.experiment, call.path["kind"]
+async def export(call: Call, query: Part) -> Response:
+    """Return the log of all decisions, or of those that have changed: as CSV or Parquet, while it is read."""
+    name, kind, reads = call.experiment, call.path["kind"], call.service.reads
     if kind not in MEDIA:
         raise HTTPException(404, f"request: log.{kind} is none of {', '.join(f'log.{each}' for each in MEDIA)}")
-    with tempfile.NamedTemporaryFile(suffix=f".{kind}", delete=False) as file:
-        path = Path(file.name)
+    found = await asyncio.to_thread(lambda: table(reads, named(reads, name), query.after))
+    made = pieces(reads, found, f".{kind}")
     try:
-        await asyncio.to_thread(write_log, call.service.reads, name, path)
-    except BaseException as problem:
-        path.unlink()
-        if isinstance(problem, ModuleNotFoundError):
-            raise HTTPException(501, f"serve: {problem}") from None
-        raise
-    return FileResponse(path, media_type=MEDIA[kind], filename=f"{name}.{kind}", background=BackgroundTask(path.unlink))
+        begin = await asyncio.to_thread(next, made)
+    except ModuleNotFoundError as problem:
+        raise HTTPException(501, f"serve: {problem}") from None
+    headers = {"content-disposition": f'attachment; filename="{name}.{kind}"', UNTIL: str(found.until)}
+    content = (part for part, _ in chain((begin,), made))
+    return StreamingResponse(content, media_type=MEDIA[kind], headers=headers)
 
 
 @ROUTES.route("GET", "/health", None, "Whether it runs")

@@ -1,5 +1,6 @@
 """A service until it is told to stop: a socket, a server, signals, logs, and what the terminal says; or one for tests, within a process."""
 
+import asyncio
 import contextlib
 import gc
 import logging
@@ -82,10 +83,42 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     )
     log.info("started", extra={"address": address, "store": storage.place, "demo": settings.demo})
     try:
-        uvicorn.Server(config).run(sockets=[heard])
+        Server(config, service).run(sockets=[heard])
     finally:
         heard.close()
     return 0
+
+
+class Server(uvicorn.Server):
+    """A server that hands over what it holds before it stops to listen, and ends whatever happens.
+
+    Parameters
+    ----------
+    config : uvicorn.Config
+    service : Service
+    """
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Hand over, finish what was accepted, and end: within three times `stop`, whether or not the store answers."""
+        stop = self._service.settings.stop
+        deadline = threading.Timer(3 * stop, _give_up)
+        deadline.daemon = True
+        deadline.start()
+        try:
+            await asyncio.wait_for(self._service.hand_over(), stop)
+        except Exception as problem:  # it must go on, whatever it was
+            log.error("not handed over", extra={"error": str(problem) or type(problem).__name__})
+        await super().shutdown(sockets)
+
+
+def _give_up() -> None:
+    """End the process: what was answered is on disk, and what was not is not answered."""
+    log.error("not stopped in time")
+    os._exit(1)
 
 
 def prepare() -> None:

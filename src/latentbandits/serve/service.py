@@ -93,9 +93,17 @@ class Service:
             await self.writer.stop()
             if self.replicas is not None:
                 await self.replicas.close()
-            self._pool.shutdown()
+            self._pool.shutdown(wait=False, cancel_futures=True)
             self._ledger.close()
             log.info("stopped")
+
+    async def hand_over(self) -> None:
+        """Give experiments back while requests are still heard: what comes from here on is sent on to whoever takes them."""
+        self.stopping = True
+        if self.replicas is not None:
+            released = self.writer.look(lambda ledger: ledger.release())
+            self.replicas.leave()
+            await released
 
     async def do(self, request: Request) -> Any:
         """Return the answer to a request, once it is on disk, or raise why not."""

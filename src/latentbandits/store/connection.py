@@ -1,8 +1,10 @@
 """Connections to a PostgreSQL database: made when they are needed, made again when they were lost, and their errors in our words."""
 
 import contextlib
+import math
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import psycopg
@@ -16,13 +18,38 @@ from latentbandits.store.schema import refuse_version
 _SETTINGS = "-c statement_timeout=60s -c lock_timeout=10s -c idle_in_transaction_session_timeout=5s"
 
 
-Database = psycopg.Connection[tuple[Any, ...]]
+LEASE = 5.0  # seconds for which an experiment is held without a sign of life
+PATIENT = 30.0  # seconds that whoever only reads waits for an answer
+
+
+class Database(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that waits so many seconds for each answer, whatever the network does, and is given up then."""
+
+    patience = PATIENT
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **given: Any) -> Any:
+        """Wait for the server."""
+        return super().wait(self._bounded(gen), *args, **given)
+
+    def _bounded(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Return what waits for the server, which psycopg lets go on several times a second, until it has waited for too long."""
+        until, ready = time.monotonic() + self.patience, None
+        with contextlib.closing(gen):
+            while True:
+                try:
+                    waits = gen.send(ready)
+                except StopIteration as end:
+                    return end.value
+                ready = yield waits
+                if not ready and time.monotonic() > until:
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError(f"no answer within {self.patience:g} seconds")
 
 
 class Connection(queries.Reads):
     """A connection that is made when it is needed, and made again when it was lost."""
 
-    def __init__(self, address: str, settings: str = "") -> None:
+    def __init__(self, address: str, settings: str = "", patience: float = PATIENT) -> None:
         try:
             given = conninfo.conninfo_to_dict(address)
         except psycopg.Error as problem:
@@ -31,7 +58,15 @@ class Connection(queries.Reads):
             ) from None
         self.place, self._given = hidden(address), address
         options = " ".join(filter(None, (_SETTINGS, settings, str(given.get("options") or ""))))
-        usual = {"connect_timeout": "10", "application_name": "latentbandits"}
+        self._patience = patience
+        usual = {
+            "connect_timeout": str(max(2, math.ceil(patience))),  # libpq takes no less
+            "keepalives_idle": "1",  # seconds; the next two are as long together as one waits
+            "keepalives_interval": "1",
+            "keepalives_count": str(max(1, math.ceil(patience) - 1)),
+            "tcp_user_timeout": str(int(1000 * patience)),
+            "application_name": "latentbandits",
+        }
         self._address = conninfo.make_conninfo("", **{**usual, **given, "options": options})
         self._connection: Database | None = None
         self._closed, self._making = False, threading.Lock()
@@ -41,7 +76,8 @@ class Connection(queries.Reads):
             raise StoreUnavailableError(f"store: {self.place} is closed; open it again")
         with self._making:
             if self._connection is None or self._connection.closed:
-                self._connection = psycopg.connect(self._address, autocommit=True)
+                self._connection = Database.connect(self._address, autocommit=True)
+                self._connection.patience = self._patience
                 if self._connection.execute("SHOW synchronous_commit").fetchone() in (("off",), ("local",)):
                     self._connection.execute("SET synchronous_commit = on")
             return self._connection
@@ -56,7 +92,7 @@ class Connection(queries.Reads):
                 f"store: {self.place} has another writer ({_short(problem)}); nothing was appended"
             ) from problem
         except psycopg.Error as problem:
-            if self._connection is not None and (self._connection.broken or isinstance(problem, errors.InterfaceError)):
+            if self._connection is not None and (self._connection.closed or isinstance(problem, errors.InterfaceError)):
                 self._drop()
             raise StoreUnavailableError(
                 f"store: {self.place} cannot be used now ({_short(problem)}); nothing was acknowledged, try again"

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from latentbandits.agent.decision import Name
 from latentbandits.agent.events import COUNTED, ROLES, Event
@@ -40,7 +40,11 @@ from latentbandits.store.records import Row
 from latentbandits.store.replay import CHUNK, named
 
 ENDING = (".csv", ".parquet")
-
+TOGETHER = 50_000  # rows of Parquet that are compressed together
+SCANNED = 50_000  # events of which it is found out at once whether there are probabilities and subjects
+TEXTS = {"subject", "arm", "wanted"}  # columns in which there is what callers have chosen
+CHANGING = sum((kinds for role, kinds in ROLES.items() if role != "decided"), ())  # what happens to a decision
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Cells = dict[str, Any]  # a row by the names of its columns
 
@@ -50,19 +54,23 @@ class Table(NamedTuple):
 
     Attributes
     ----------
+    id : the number of the experiment
     names : of the arms, by number
     learning : the first events of the times in which it learned, and of those in which it did not, in turns
-    context : how many numbers the longest context has
+    context : how many numbers a context has
     known : whether the probability of every decision is known
     groups : whether any decision has groups
+    after : the event after which decisions are written that were made or have changed; 0 for all
     until : the last event; what is appended later is left out
     """
 
+    id: int
     names: list[Name]
     learning: list[int]
     context: int
     known: bool
     groups: bool
+    after: int
     until: int
 
     @property
@@ -102,38 +110,52 @@ class Table(NamedTuple):
         }
 
 
-def events_of(reads: Reads, experiment: int, until: int) -> Iterator[Event]:
-    """Return the events of an experiment up to one, a short read at a time."""
-    after = 0
+def events_of(reads: Reads, experiment: int, after: int, until: int) -> Iterator[Sequence[Event]]:
+    """Return the events of an experiment between two, a short read at a time."""
     while after < until:
         found = reads.events(experiment, after, min(CHUNK, until - after))
-        yield from found
         if not found:
             return
+        yield found
         after = found[-1].seq
 
 
-def table(reads: Reads, row: Row) -> Table:
-    """Read a log once: names of arms, when it learned, and which columns there are."""
+def table(reads: Reads, row: Row, after: int = 0) -> Table:
+    """Find out what a log has: names of arms, when it learned, and which columns there are."""
     names: list[Name] = []
     learning: list[int] = []
-    context, known, groups = 0, True, False
-    for event in events_of(reads, row.id, row.head):
-        kind = event.kind
-        if kind == "decide":
-            context = max(context, len(event.payload.get("context", ())))
-            known = known and None not in event.probabilities
-            groups = groups or event.subject is not None or len(event.arms) > 1
-        elif kind in ("create", "configure"):
-            names = list(event.payload.get("arms", names))  # of a specification: names
-        elif kind == "add" and event.payload["arm"] not in names:
-            names.append(event.payload["arm"])
-        elif kind == "status" and (event.payload["status"] in LEARNING) != (len(learning) % 2 == 1):
+    for event in reads.changes(row.id):
+        kind, payload = event.kind, event.payload
+        if kind == "create":
+            names = list(payload["arms"])  # of a specification: names
+        elif kind == "add" and payload["arm"] not in names:
+            names.append(payload["arm"])
+        elif kind == "status" and (payload["status"] in LEARNING) != (len(learning) % 2 == 1):
             learning.append(event.seq)
-    return Table(names, learning, context, known, groups, row.head)
+    first = reads.first(row.id)  # all have as many groups, and as many numbers in their context
+    context = 0 if first is None else len(first.payload.get("context", ()))
+    known, groups = True, first is not None and len(first.arms) > 1
+    for begun in range(0, row.head, SCANNED):  # of all, so that the next part has the same columns
+        unknown, named = reads.unknown(row.id, begun, min(row.head, begun + SCANNED))
+        known, groups = known and not unknown, groups or named
+        if groups and not known:
+            break
+    return Table(row.id, names, learning, context, known, groups, after, row.head)
 
 
-def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[Cells]:
+def _touched(reads: Reads, found: Table) -> Iterator[Event]:
+    """Return the decisions that were made or have changed, each once."""
+    before = reads.newest(found.id, found.after)
+    seen: set[str] = set()
+    for events in events_of(reads, found.id, found.after, found.until):
+        changed = dict.fromkeys(str(one.decision) for one in events if one.kind in CHANGING)
+        again = [key for key in changed if key <= before and key not in seen]
+        seen.update(again)
+        yield from reads.ends(found.id, again, ("decided",)) if again else ()
+        yield from (one for one in events if one.kind == "decide")
+
+
+def rows(reads: Reads, found: Table) -> Iterator[Cells]:
     """Return the rows in order, with times in microseconds and None for what is empty.
 
     Examples
@@ -141,32 +163,31 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[Cells]:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from latentbandits.store import Create, Decide, Ledger, Reward, Spec, SQLite
-    >>> from latentbandits.store.export import rows
+    >>> from latentbandits.store.export import rows, table
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
     >>> _, made = ledger.run([Create("offers", Spec.of("ucb1", arms=["red", "blue"]), "live"), Decide("offers")])
     >>> ledger.call(Reward("offers", made.id, 0.5))
     'accepted'
-    >>> one = next(rows(ledger.storage, ledger.storage.experiment("offers")))
+    >>> one = next(rows(ledger.storage, table(ledger.storage, ledger.storage.experiment("offers"))))
     >>> one["arm"], one["propensity"], one["reward"], one["outcome"]
     ('red', 1.0, 0.5, 'rewarded')
     >>> ledger.close()
     >>> folder.cleanup()
     """
-    found = found or table(reads, row)
-    made = (event for event in events_of(reads, row.id, found.until) if event.kind == "decide")
+    made, blank = _touched(reads, found), dict.fromkeys(found.columns)
     while part := list(islice(made, CHUNK)):
         ends: dict[str, list[Event]] = defaultdict(list)
-        for end in reads.ends(row.id, [str(event.decision) for event in part]):
+        for end in reads.ends(found.id, [str(event.decision) for event in part]):
             if end.seq <= found.until:
                 ends[str(end.decision)].append(end)
         for event in part:
-            yield from _of(event, found, found.ended(event, ends[str(event.decision)]))
+            yield from _of(event, found, blank, found.ended(event, ends[str(event.decision)]))
 
 
-def _of(event: Event, found: Table, end: Cells) -> Iterator[Cells]:
+def _of(event: Event, found: Table, blank: Cells, end: Cells) -> Iterator[Cells]:
     """Return the rows of a decision, one per group."""
-    blank, payload = dict.fromkeys(found.columns), event.payload
+    payload = event.payload
     arms, chances = event.arms, event.probabilities
     shared = blank | {
         "id": event.decision,
@@ -190,8 +211,10 @@ def _of(event: Event, found: Table, end: Cells) -> Iterator[Cells]:
         yield shared | own | {name: value for name, value in some.items() if name in blank}
 
 
-def export(reads: Reads, name: str, path: Path) -> int:
+def export(reads: Reads, name: str, path: Path, after: int = 0, until: int | None = None) -> int:
     """Write the decisions of an experiment to a file, whole or not at all, in the format of its ending; return how many rows it has.
+
+    `after` and `until` are numbers of events: written are decisions that were made or have changed between them, as they were then.
 
     Examples
     --------
@@ -206,13 +229,23 @@ def export(reads: Reads, name: str, path: Path) -> int:
     >>> ledger.close()
     >>> folder.cleanup()
     """
-    if path.suffix.lower() not in ENDING:
+    kind = path.suffix.lower()
+    if kind not in ENDING:
         raise InvalidValueError("store", "file", str(path), f"one whose name ends in {', '.join(ENDING)}")
+    count = 0
     row = named(reads, name)
-    found = table(reads, row)
-    write = _csv if path.suffix.lower() == ".csv" else _parquet
+    found = table(reads, row if until is None else row._replace(head=until), after)
     with whole(path) as file:
-        return write(file, found, rows(reads, row, found))
+        for content, number in pieces(reads, found, kind):
+            file.write(content)
+            count += number
+    return count
+
+
+def pieces(reads: Reads, found: Table, kind: str) -> Iterator[tuple[bytes, int]]:
+    """Return the content of a file, ``.csv`` or ``.parquet``, piece by piece, and how many rows are in each: nothing is kept of them."""
+    made = rows(reads, found)
+    return _csv(found, made) if kind == ".csv" else _parquet(found, made)
 
 
 def _moment(at_us: int | None) -> str | None:
@@ -222,18 +255,53 @@ def _moment(at_us: int | None) -> str | None:
     return datetime.fromtimestamp(at_us // 1_000_000, UTC).replace(microsecond=at_us % 1_000_000).isoformat()
 
 
-def _csv(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
-    text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
-    writer, count = csv.DictWriter(text, found.columns, lineterminator="\n"), 0
-    writer.writeheader()
-    for row in made:
-        writer.writerow(row | {"at": _moment(row["at"]), "ended_at": _moment(row["ended_at"])})
-        count += 1
-    text.detach()
-    return count
+def _plain(value: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula: such a text begins with an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-def _parquet(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
+def _csv(found: Table, made: Iterator[Cells]) -> Iterator[tuple[bytes, int]]:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(found.columns)
+    while True:
+        batch = list(islice(made, CHUNK))
+        for row in batch:
+            row["at"], row["ended_at"] = _moment(row["at"]), _moment(row["ended_at"])
+            for name in TEXTS & row.keys():
+                row[name] = _plain(row[name])
+            writer.writerow(row.values())
+        yield text.getvalue().encode(), len(batch)
+        if not batch:
+            return
+        text.seek(0)
+        text.truncate()
+
+
+class _Sink(io.BytesIO):
+    """What Parquet is written to: it is emptied again and again, and knows how much there was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before = 0
+
+    def tell(self) -> int:
+        """Return how much has been written."""
+        return self._before + super().tell()
+
+    def taken(self) -> bytes:
+        """Return what was written since the last time."""
+        content = self.getvalue()
+        self._before += len(content)
+        self.seek(0)
+        self.truncate()
+        return content
+
+    def close(self) -> None:
+        """Stay open, until all is taken."""
+
+
+def _parquet(found: Table, made: Iterator[Cells]) -> Iterator[tuple[bytes, int]]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -245,12 +313,12 @@ def _parquet(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
     kinds |= {name: pa.float64() for name in found.columns if name in ("propensity", "reward", "learned")}
     kinds |= {name: pa.float64() for name in found.columns if name.startswith("context_")}
     kinds |= dict.fromkeys(("arm", "wanted"), pa.string() if text else pa.int64())
-    schema, count = pa.schema(list(kinds.items())), 0
-    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        while batch := list(islice(made, 50_000)):
+    schema, sink = pa.schema(list(kinds.items())), _Sink()
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        while batch := list(islice(made, TOGETHER)):
             if text:  # where some arms have numbers for names
                 for row, name in product(batch, ("arm", "wanted")):
                     row[name] = None if row[name] is None else str(row[name])
             writer.write_table(pa.Table.from_pylist(batch, schema))
-            count += len(batch)
-    return count
+            yield sink.taken(), len(batch)
+    yield sink.taken(), 0

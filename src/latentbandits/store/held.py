@@ -92,11 +92,13 @@ class Held:
         if self.behind >= most or (self.work >= SNAPSHOT_WORK and self.behind > 100):
             self.keep(storage)
 
-    def keep(self, storage: Storage) -> None:
-        """Keep a snapshot; if that fails a start takes longer, and nothing else."""
-        one = self.experiment
+    def keep(self, storage: Storage) -> bool:
+        """Keep a snapshot, and return whether it is there; if not, a start takes longer, and nothing else."""
+        one, kept = self.experiment, False
         if one is None or one.pending or not self.behind:
-            return
+            return True
         with contextlib.suppress(StoreUnavailableError):
             storage.keep(self.row.id, replay.take_snapshot(one.state))
+            kept = True
         self.snapshot, self.work = one.state.head, 0.0
+        return kept

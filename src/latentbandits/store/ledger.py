@@ -73,6 +73,7 @@ class Ledger:
         self.clock, self._compiled = clock or Clock(), compiled
         self._held: dict[str, Held] = {}
         self.waiting: deque[requests.Ticket] = deque()
+        self._released = False
         self.failing: dict[str, tuple[float, str]] = {}
         self._lock = self._saving = OneCall()
         refuse_in_children(
@@ -257,6 +258,10 @@ class Ledger:
     def _ready(self, name: str, touched: Collection[str] = ()) -> Experiment:
         """Return an experiment whose state is that of the store, or ahead of it by what this group has done."""
         held = self._held.get(name) if isinstance(name, str) else None
+        if self._released:
+            raise FencedError(
+                f"store: this process stops, and holds {name} no more", self.storage.owner(self._found(name).id)
+            )
         if held is None:
             held = self._held[name] = Held(self._found(name), None)
         if held.experiment is not None and name not in touched and not self.storage.hold(held.row):
@@ -326,11 +331,19 @@ class Ledger:
                 raise NotFoundError("experiment", "decision", key, f"the id of a decision of {name}")
             return replay.explain(story[0], one.state)
 
-    def close(self) -> None:
-        """Keep a snapshot of what has changed much, and give the store back."""
+    def release(self) -> None:
+        """Keep a snapshot of what has changed much, and give all experiments back, for good: another process may go on with them."""
         with self._lock:
             for held in self._held.values():
-                if held.behind >= 100:
-                    held.keep(self.storage)
+                if held.behind >= 100 and not held.keep(self.storage):
+                    break  # the store cannot be written, and time is short
             self._held.clear()
+            self.storage.release()
+            self._released = True
+
+    def close(self) -> None:
+        """Give experiments back, and the store."""
+        if not self._released:
+            self.release()
+        with self._lock:
             self.storage.close()

@@ -17,12 +17,11 @@ import psycopg
 from latentbandits.agent.events import Event
 from latentbandits.settings import Above, check_range
 from latentbandits.store import queries
-from latentbandits.store.connection import Connection, PostgresReader
+from latentbandits.store.connection import LEASE, Connection, PostgresReader
 from latentbandits.store.errors import ConflictError, FencedError, StoreUnavailableError
 from latentbandits.store.records import Answered, Believed, Group, Minute, Owner, Row
 from latentbandits.store.schema import refuse_version, statements
 
-LEASE = 5.0  # seconds
 _PREPARING = 7_206_112_915  # the number of an advisory lock: one process makes tables at a time
 _KINDS = {
     **dict.fromkeys((*Event._fields, *Answered._fields, *Minute._fields, *Believed._fields), "bigint[]"),
@@ -87,15 +86,15 @@ class PostgreSQL(queries.Storage, Connection):
     reached_at : str, optional
         Where other processes can reach this one: `owner` tells them.
     lease : float
-        Seconds without an append after which another process may claim an experiment.
+        Seconds without an append after which another process may claim an experiment; also how long the database may take to answer.
     """
 
     shared = True
 
     def __init__(self, address: str, reached_at: str | None = None, lease: float = LEASE) -> None:
-        super().__init__(address)
+        super().__init__(address, patience=check_range("store", "lease", lease, Above(0)))
         self.name = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
-        self._reached_at, self._lease = reached_at, check_range("store", "lease", lease, Above(0))
+        self._reached_at, self._lease = reached_at, lease
         self._held: dict[
             int, float
         ] = {}  # until when nobody else can have claimed an experiment, by this machine's clock
@@ -237,10 +236,15 @@ class PostgreSQL(queries.Storage, Connection):
         """See `Storage`."""
         return PostgresReader(self._given)
 
-    def close(self) -> None:
-        """See `Storage`; experiments are given back, so that nobody waits for a lease to end."""
+    def release(self) -> None:
+        """See `Storage`."""
+        self._held.clear()
         if not self._closed and self._connection is not None:
             sql = "UPDATE experiment SET lease_until = '-infinity' WHERE owner = ? AND lease_until > clock_timestamp()"
             with contextlib.suppress(StoreUnavailableError):
                 self._run(sql, (self.name,))
+
+    def close(self) -> None:
+        """See `Storage`; experiments are given back."""
+        self.release()
         super().close()

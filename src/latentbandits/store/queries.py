@@ -17,6 +17,7 @@ from latentbandits.store.schema import CHANGED, OF_ROLE
 
 TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
 ENDS = 200  # decisions whose ends one statement asks for: four times as many values
+ENDINGS = tuple(role for role in OF_ROLE if role != "decided")
 VERSION = "SELECT COALESCE(MAX(version), 0) FROM schema_version"
 ROW = "id, name, spec, status, head, epoch"
 EVENT = ", ".join(Event._fields)
@@ -29,7 +30,7 @@ class Reads(ABC):
     """What can be read. A thread other than the writer's reads through `Storage.reader`."""
 
     place: str
-    changed = "event"  # where what people did is found
+    indexed = "event"  # where events that have a role are found; an engine may have to be told by which index
 
     @abstractmethod
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
@@ -61,23 +62,49 @@ class Reads(ABC):
 
     def changes(self, experiment: int) -> list[Event]:
         """Return the events that concern no decision, in order: what people did."""
-        return self._events(f"{self.changed} WHERE experiment = ? AND {CHANGED} ORDER BY seq", experiment)
+        return self._events(
+            f"{self.indexed.format('changed')} WHERE experiment = ? AND {CHANGED} ORDER BY seq", experiment
+        )
 
     def story(self, experiment: int, decision: str) -> list[Event]:
         """Return everything about one decision, in order: decide, what was told, its end, a late reward, corrections."""
         found = self._rows(STORY, (experiment, decision) * len(OF_ROLE))
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
-    def ends(self, experiment: int, decisions: Sequence[str]) -> list[Event]:
-        """Return what was told of some decisions and how they ended, with late rewards and corrections, in order."""
+    def ends(self, experiment: int, decisions: Sequence[str], roles: Sequence[str] = ENDINGS) -> list[Event]:
+        """Return what was told of some decisions and how they ended, late rewards and corrections, in order; or the events of other roles."""
         found: list[Any] = []
         for begun in range(0, len(decisions), ENDS):
             part = decisions[begun : begun + ENDS]
             marks = ", ".join("?" * len(part))
-            one = f"SELECT {EVENT} FROM event WHERE experiment = ? AND decision IN ({marks}) AND "
-            roles = [kinds for role, kinds in OF_ROLE.items() if role != "decided"]
-            found += self._rows(" UNION ALL ".join(one + kinds for kinds in roles), (experiment, *part) * len(roles))
+            sql = " UNION ALL ".join(
+                f"SELECT {EVENT} FROM {self.indexed.format(role)} WHERE experiment = ? AND decision IN ({marks}) AND {OF_ROLE[role]}"
+                for role in roles
+            )
+            found += self._rows(sql, (experiment, *part) * len(roles))
         return sorted(map(Event._make, found), key=lambda event: event.seq)
+
+    def unknown(self, experiment: int, after: int, until: int) -> tuple[bool, bool]:
+        """Return whether there are decisions between two events whose probability is not known, and some that name a subject."""
+        sql = (
+            "SELECT COUNT(CASE WHEN probability IS NULL OR body LIKE ? THEN 1 END), COUNT(subject) FROM event "
+            "WHERE experiment = ? AND seq > ? AND seq <= ? AND kind = 'decide'"
+        )
+        ((unknown, named),) = self._rows(sql, ('%"probabilities":[%null%', experiment, after, until))
+        return bool(unknown), bool(named)
+
+    def first(self, experiment: int) -> Event | None:
+        """Return the first decision."""
+        found = self._events("event WHERE experiment = ? AND kind = 'decide' ORDER BY seq LIMIT 1", experiment)
+        return found[0] if found else None
+
+    def newest(self, experiment: int, until: int) -> str:
+        """Return the id of the last decision up to an event, empty if there is none."""
+        sql = (
+            "SELECT decision FROM event WHERE experiment = ? AND seq <= ? AND kind = 'decide' ORDER BY seq DESC LIMIT 1"
+        )
+        found = self._rows(sql, (experiment, until))
+        return str(found[0][0]) if found else ""
 
     def answered(self, experiment: int, key: str) -> Answered | None:
         """Return what an idempotency key stands for."""
@@ -152,7 +179,7 @@ class Storage(Reads):
     def reader(self) -> Reads:
         """Return what other threads read with; it never waits for the writer nor makes it wait."""
 
-    # A store that one process has for itself needs none of the next four
+    # A store that one process has for itself needs none of the next five
 
     def hold(self, row: Row) -> bool:  # noqa: ARG002
         """Return whether nobody has claimed an experiment since this row was, nor can for now. Asked before every group."""
@@ -160,6 +187,9 @@ class Storage(Reads):
 
     def renew(self, experiments: Sequence[int]) -> None:
         """Go on holding experiments for another lease, though nothing is appended; those that others have claimed are left alone."""
+
+    def release(self) -> None:
+        """Hold nothing any more, so that nobody waits for a lease to end."""
 
     def expect(self, keys: Sequence[tuple[int, str]]) -> None:
         """Take note that `answered` is about to be asked for these keys of experiments, so that they may be fetched at once."""

@@ -16,7 +16,7 @@ from latentbandits.store.records import Group, Row
 from latentbandits.store.schema import refuse_version, statements
 
 _BUSY = 10_000  # ms that a reader waits while a file is being recovered
-_CHANGED = "event INDEXED BY event_changed"  # SQLite would go through all events
+_INDEXED = "event INDEXED BY event_{}"  # left to itself, SQLite goes through all events
 _PAGES = 8_000  # of the write-ahead log, about 32 MB, after which they are written back: a commit in which that happens takes longer
 _BOUND = 64 * 2**20  # bytes that the write-ahead log keeps when it starts again
 
@@ -44,7 +44,7 @@ class SQLite(queries.Storage):
     []
     """
 
-    changed = _CHANGED
+    indexed = _INDEXED
     shared = False
 
     def __init__(self, path: str | Path) -> None:
@@ -227,7 +227,7 @@ class Reader(queries.Reads):
         A file that is a store; refused if it is none. It needs no lock, so that a file in use can be read.
     """
 
-    changed = _CHANGED
+    indexed = _INDEXED
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).absolute()
