@@ -72,7 +72,7 @@ class Reads(ABC):
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
     def ends(self, experiment: int, decisions: Sequence[str], roles: Sequence[str] = ENDINGS) -> list[Event]:
-        """Return what was told of some decisions and how they ended, late rewards and corrections, in order; or the events of other roles."""
+        """Return what was told of some decisions, how they ended, and corrections, in order; or the events of other roles."""
         found: list[Any] = []
         for begun in range(0, len(decisions), ENDS):
             part = decisions[begun : begun + ENDS]
