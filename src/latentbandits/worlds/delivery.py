@@ -126,7 +126,7 @@ def mistaken(rewards: np.ndarray, share: float, value: float, seed: int, draw: i
     >>> import numpy as np
     >>> from latentbandits.worlds.delivery import mistaken
     >>> mistaken(np.ones((6, 1, 2)), 0.3, -9.0, seed=1, draw=0, repeat=0)[:, 0, 0].tolist()
-    [1.0, 1.0, 1.0, -9.0, 1.0, 1.0]
+    [1.0, 1.0, 1.0, -9.0, -9.0, -9.0]
     """
     uniform = np.random.default_rng(stream(seed, Purpose.DELIVERY, draw, repeat, 1)).random(len(rewards))
     return np.where((uniform < share)[:, None, None], value, rewards)
