@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import latentbandits as lb
 from latentbandits import cli
 from latentbandits.cli import quickstart
 
@@ -88,7 +89,12 @@ def test_quickstart_asks_and_leaves_a_problem_a_page_and_a_program_that_decides(
         "300",
         "none",
         "50 to 100",
-        "0",
+        "0.2",
+        "5",
+        "20",
+        "3600",
+        "0.05",
+        "-1 to 1",
     ]  # two that do not fit are asked again
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers)))
     options = ["--runs", "8", "--policies", "ucb1", "ts", "--out", str(tmp_path / "made")]
@@ -97,15 +103,20 @@ def test_quickstart_asks_and_leaves_a_problem_a_page_and_a_program_that_decides(
     assert said.err.count("does not fit, it must be") == 2
     assert "decide.py" in said.out
     problem = tomllib.loads((tmp_path / "made/problem.toml").read_text())
-    expected = {"rewards": "gaussian", "means": "0 to 1", "horizon": 300, "dwell": "50 to 100"}
-    assert problem == {"arms": 2, **expected}
+    expected = {"rewards": "gaussian", "means": "0 to 1", "horizon": 300, "dwell": "50 to 100", "noise": 0.2}
+    assert problem == {"arms": 2, **expected, "delay": 5, "window": 20, "wrong": 0.05}
     assert (tmp_path / "made/advice.html").read_text().startswith("<!doctype html>")
 
     monkeypatch.chdir(tmp_path / "made")
-    monkeypatch.setattr("sys.stdin", io.StringIO("0.5\n0.25\n\n"))
-    runpy.run_path("decide.py")
-    assert (tmp_path / "made/decisions.db").exists()
-    assert capsys.readouterr().out.count("Play ") == 3
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))  # it asks nobody
+    program = runpy.run_path("decide.py")
+    used = program["SETTINGS"]
+    assert (used["window"], used["default"], used["reward_range"], used["outside"]) == (20.0, 0.0, (-1.0, 1.0), "clip")
+    known, arm = program["main"]([]).split()
+    assert arm in ("red", "green")
+    assert program["main"]([known, "-1000"]) == "accepted"
+    with lb.open_agent("decisions.db", "first") as agent:
+        assert (agent.stats.waiting, agent.stats.clipped) == (1, 1)
 
     assert cli.main(["quickstart", *options]) == 2  # what is there is not written over
     assert "a folder that does not exist yet" in capsys.readouterr().err
@@ -122,6 +133,7 @@ def test_quickstart_refuses_to_guess_when_there_is_nobody_to_answer(
 
 def test_the_defaults_of_the_quickstart_are_answers() -> None:
     found = {word: quickstart.value(word, default) for word, _, default in quickstart.QUESTIONS}
+    assert "default" not in quickstart.settings("ts", ["a", "b"], found)
     assert found["arms"] == ["a", "b", "c"]
     assert found["dwell"] is None
     assert quickstart.value("delay", "2") == 2

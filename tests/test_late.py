@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.protocols import LARGEST_DELAY, Choice, Policy, Realisation
+from latentbandits.protocols import LARGEST_DELAY, LEARN, Choice, Policy, Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import believe_one, record_one
 from latentbandits.testing import WorldChecks
@@ -43,10 +43,12 @@ def naive(policy: Any, realisation: Realisation, random: np.ndarray) -> np.ndarr
     memory, arms, waiting = policy.init(), [], []
     assert realisation.delays is not None
     with np.errstate(all="ignore"):
-        for t, delay in enumerate(realisation.delays):
+        for t, delays in enumerate(realisation.delays):
             choice = Choice.blank(policy)
             policy.choose(memory, np.zeros(0), random, choice)
             arms.append(choice.arms.copy())
+            nothing = not realisation.rewards[t, range(policy.groups), choice.arms].any()
+            delay = delays if np.ndim(delays) == 0 else delays[int(nothing)]
             if delay >= 0:
                 waiting.append((t + delay, t, choice))
             for _, when, one in sorted(w for w in waiting if w[0] == t):
@@ -297,3 +299,50 @@ def test_a_delay_that_is_none_is_refused(given: Any) -> None:
 def test_losing_everything_is_refused() -> None:
     with pytest.raises(ValueError, match="lost is 1 but must be a probability below 1"):
         delays(5, 0, 1, 0, 0, 0)
+
+
+def clicks(groups: int = 1, **given: Any) -> Realisation:
+    rules = {"rewards": "bernoulli", "delay": "geometric 10", "lost": 0.1, "window": 30, "learn": "at_once", **given}
+    return lb.HiddenMarkov(states=2, arms=3, dwell=100, **rules).realise(ROUNDS, groups, 5, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["ucb1", "exp3", "state-library:states=4"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_clicks_come_before_their_absence(name: str, groups: int) -> None:
+    """A plain twin (mutations: learn at both times, at the click's time whatever was played, when the first group has none)."""
+    policy, realisation = lb.policy(name, arms=3, **({"groups": groups} if groups > 1 else {})), clicks(groups)
+    arms, _ = record_one(policy, realisation, stream(4))
+    np.testing.assert_array_equal(arms, naive(policy, realisation, stream(4)))
+
+
+def test_a_window_is_a_delay_for_all_and_what_comes_later_is_no_reward() -> None:
+    every, plain = clicks(learn="at_window"), clicks(window=0)
+    assert plain.delays is not None
+    assert every.delays is not None
+    assert (every.delays == 30).all()
+    lost = (plain.delays < 0) | (plain.delays > 30)
+    assert 0.1 < lost.mean() < 0.25
+    assert not every.rewards[lost].any()
+    np.testing.assert_array_equal(every.rewards[~lost], plain.rewards[~lost])
+    assert clicks().truth is None  # no filter knows this
+
+
+def test_wrong_rewards_are_told_in_some_rounds() -> None:
+    plain, wrong = (
+        lb.HiddenMarkov(wrong=share, wrong_reward=-1000.0).realise(4000, 2, 5, 0, 0) for share in (0.0, 0.1)
+    )
+    hit = (wrong.rewards == -1000.0).all(axis=(1, 2))
+    assert hit.mean() == pytest.approx(0.1, abs=0.02)
+    np.testing.assert_array_equal(wrong.rewards[~hit], plain.rewards[~hit])
+    np.testing.assert_array_equal(wrong.means, plain.means)  # regret is by what is true
+    assert wrong.truth is None
+
+
+def test_learning_clicks_at_once_costs_more_than_waiting_for_the_window() -> None:
+    """Mutation: no second column of delays."""
+    words: dict[str, Any] = {"rewards": "bernoulli", "means": [[0.02, 0.06, 0.1]], "delay": "0 to 150", "window": 200}
+    regrets = {}
+    for learn in LEARN:
+        compared = lb.compare(lb.Problem(**words, learn=learn, horizon=6000, runs=8), ["state-library"])
+        regrets[learn] = compared.table["regret"]["state-library"]
+    assert regrets["at_once"] > 1.5 * regrets["at_window"], regrets

@@ -105,6 +105,41 @@ def test_a_decision_ends_with_its_window(make: Make) -> None:
     assert web.reward(late, 1.0) == (200, {"outcome": "late"})
 
 
+def test_a_reward_waits_for_its_window_and_can_be_corrected(make: Make) -> None:
+    """Mutations: learn it when it is told, lose `correct` of one request or of a batch, count no refusal."""
+    web = make(window=60, default=0.0, reward_range=(0, 1), corrections=5)
+    first, second = (web.decide() for _ in range(2))
+    assert web.reward(first, 0.5) == (200, {"outcome": "accepted"})
+    assert web.reward(first, 0.75)[0] == 409
+    assert web.reward(first, -1000.0)[0] == 422
+    body = {"id": first["id"], "reward": 0.75, "correct": True}
+    assert web.send("POST", f"{E}/reward", body) == (200, {"outcome": "corrected"})
+    health = web.send("GET", f"{E}/now")[1]["health"]
+    assert (health["waiting"], health["rewarded"], health["refused"], health["problem"]) == (1, 0, 1, None)
+    web.clock.move(61)
+    told = [{"id": one["id"], "reward": 1.0, "correct": True} for one in (first, second)]
+    assert web.send("POST", f"{E}/reward/batch", {"rewards": told})[1]["outcomes"] == [{"outcome": "corrected"}] * 2
+    health = web.send("GET", f"{E}/now")[1]["health"]
+    assert (health["waiting"], health["rewarded"], health["expired"], health["corrected"]) == (0, 1, 1, 3)
+    kinds = [one["kind"] for one in web.send("GET", f"{E}/decisions/{first['id']}")[1]["events"]]
+    assert kinds == ["decide", "told", "correct", "reward", "correct"]
+    changed = web.send("PATCH", E, {"learn": "at_once", "reward_range": [0, 5], "outside": "clip"})[1]
+    assert (changed["learn"], changed["reward_range"], changed["outside"]) == ("at_once", [0.0, 5.0], "clip")
+    web.reward(web.decide(), 9.0)
+    assert web.look(lambda ledger: ledger.view("e")).counts["clipped"] == 1
+
+
+def test_clicks_without_a_default_are_said_to_tell_nothing(make: Make) -> None:
+    web = make(window=60)
+    for n in range(50):
+        decision = web.decide()
+        if n % 2:
+            web.reward(decision, 1.0)
+    web.clock.move(61)
+    web.look(expire)
+    assert "the reward of a decision without one" in web.send("GET", f"{E}/now")[1]["health"]["problem"]
+
+
 def test_experiments_are_made_read_and_changed(web: Web) -> None:
     body = {"name": "offers", "arms": ["x", "y"], "policy": "sw-ucb:window=300", "window": 60, "default": 0.0}
     status, said = web.send("POST", "/v1/experiments", body)

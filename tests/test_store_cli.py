@@ -44,7 +44,7 @@ def busy(make: Make, **settings: Any) -> Case:
         first = played(case, 6)[0]
         case.clock.move(100)
         case.tell(first, 0.5)  # late
-    ended = [event.decision for event in case.ledger.storage.events(1) if event.kind in ("reward", "expire")]
+    ended = [str(event.decision) for event in case.ledger.storage.events(1) if event.kind in ("reward", "expire")]
     assert case.ledger.call(Reward("e", ended[-1], 0.875, correct=True)) == "corrected"
     case.ledger.snapshot("e")
     case.ledger.call(Expire("e"))

@@ -23,7 +23,7 @@ class Case:
     def __init__(self, policy: Any = "ucb1", **given: Any) -> None:
         self.now = 0.0
         self.journal: list[str] = []
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "arms": ["a", "b", "c"],
             "seed": 3,
             "compiled": False,
@@ -165,7 +165,7 @@ def test_what_was_corrected_is_what_would_have_been_learned(policy: str) -> None
     for name, part in parts(agents[0].memory).items():
         np.testing.assert_array_equal(part, after[name], err_msg=name)
     assert agents[0].ask().arm == agents[1].ask().arm
-    with pytest.raises(lb.InvalidValueError, match=r"decision to correct .* one of the last 30"):
+    with pytest.raises(lb.InvalidValueError, match=r"decision to correct .* one of the last 30 that were learned"):
         agents[1].tell(kept[0][1], 1.0, correct=True)
 
 

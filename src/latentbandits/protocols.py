@@ -87,6 +87,8 @@ GATES = (RESIDUAL, MARGIN, STALENESS)
 LARGEST_REWARD = 1e50
 # Rounds after which a reward may arrive: a simulation keeps all choices that wait for theirs
 LARGEST_DELAY = 100_000
+# When a decision with a window is learned: when it closes, or when its reward comes
+LEARN = ("at_window", "at_once")
 
 
 # An arm as one decision sees it
@@ -357,7 +359,7 @@ class Realisation(NamedTuple):
     truth : what oracles are given, None where the world has no chain
     available : bool array (rounds, arms), which arms may be played; None for all of them always
     delays : int array (rounds,), after how many further rounds the rewards of a round arrive, 0 for before the next choice, -1 for never;
-        None for 0 in every round
+        None for 0 in every round. With two columns, the second one is for rounds in which no group was rewarded: all its rewards are 0
     chains : what oracles are given of arms with chains of their own, None elsewhere
     """
 

@@ -20,6 +20,7 @@ from latentbandits.advice.parameter import (
     Parameter,
     Range,
 )
+from latentbandits.protocols import LARGEST_DELAY, LEARN
 from latentbandits.rewards import DISTRIBUTIONS
 from latentbandits.settings import Above, AtLeast, InvalidValueError, Within, nearest
 from latentbandits.worlds.delivery import RULE
@@ -241,6 +242,25 @@ OPTIONS = (
         1,
     ),
     _share("incidents", "share of time in which all arms are at their lowest level at once", Within(0, 0.5), 0),
+    Parameter(
+        "window",
+        INTEGER,
+        "rounds after which a reward that has not come counts as 0; 0 for no window",
+        Within(0, LARGEST_DELAY),
+        0,
+    ),
+    Parameter(
+        "learn",
+        NAME,
+        "with a window: when a round is learned",
+        names={
+            LEARN[0]: "when its window closes",
+            LEARN[1]: "a reward when it comes, and that there is none when the window closes",
+        },
+        default=LEARN[0],
+    ),
+    _share("wrong", "share of rounds in which a wrong reward is told", Within(0, 0.5), 0),
+    _amount("wrong_reward", "the wrong reward", None, -1),
 )
 PARAMETERS: Mapping[str, Parameter] = {word.name: word for word in (*COMMON, *OPTIONS)}
 # The numbers that may be ranges

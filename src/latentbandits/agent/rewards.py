@@ -76,7 +76,8 @@ def correcting(
     """Return the event that replaces the rewards of a decision, or refuse."""
     if not is_correctable(state, key):
         last = state.spec.corrections
-        rule = f"one whose window is open, or one of the last {last} that were learned (`corrections`)"
+        learned = f", or one of the last {last} that were learned" if last else ""
+        rule = f"one that was told and whose window is open{learned} (`corrections` is {last})"
         raise InvalidValueError("Agent", "decision to correct", key, rule)
     return rewarded(state.head + 1, "correct", max(now_us, state.last_us), key, values, actor, more)
 

@@ -9,14 +9,14 @@ from latentbandits.agent.inputs import as_name, online
 from latentbandits.agent.mixing import Mixing, mixing
 from latentbandits.parameters import all_settings, describe
 from latentbandits.policies import registry
-from latentbandits.protocols import LARGEST_REWARD, Policy
+from latentbandits.protocols import LARGEST_REWARD, LEARN, Policy
 from latentbandits.settings import Above, InvalidValueError, Within, check_int, check_range, nearest
 from latentbandits.specs import split, wrapper
 
 DECIDING, LEARNING = ("shadow", "live", "frozen", "killed"), ("shadow", "live")
 STATUSES = (*DECIDING, "archived")  # any may follow any, but an archived experiment stays so
 ANY_TIME = ("max_open", "floor", "holdback", "control", "window", "default", "learn", "reward_range", "outside")
-LEARN, OUTSIDE = ("at_window", "at_once"), ("refuse", "clip")
+OUTSIDE = ("refuse", "clip")
 USUAL = "state-library"  # the policy of an experiment of which only the arms are given
 _UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # characters that are no text: control, half a pair, separators of lines
 _LONGEST = 10 * 365 * 86_400.0  # seconds
@@ -143,7 +143,7 @@ class Spec(NamedTuple):
     @property
     def defers(self) -> bool:
         """Whether rewards wait for the window of their decision to close."""
-        return self.window is not None and self.learn == "at_window"
+        return self.window is not None and self.learn == LEARN[0]
 
     def plain(self) -> SpecRecord:
         """Return everything as values that JSON can hold."""

@@ -41,9 +41,10 @@ class WorldChecks:
         assert len(empty) == 0, f"no arm is available in round {empty[0]} but every round must have at least one"
 
     def test_delays_are_rounds_or_never(self) -> None:
-        """`delays` is None for a world whose rewards arrive at once, else an integer for every round, -1 for never."""
+        """`delays` is None for a world whose rewards arrive at once, else an integer (or a pair) for every round, -1 for never."""
         delays = self._arrays(self._realised(groups=2))["delays"]
-        assert delays.shape == (self.rounds,), f"delays has shape {delays.shape} but must have {(self.rounds,)}"
+        wanted = ((self.rounds,), (self.rounds, 2))
+        assert delays.shape in wanted, f"delays has shape {delays.shape} but must have {wanted[0]} or {wanted[1]}"
         assert delays.dtype.kind in "iu", f"delays has type {delays.dtype} but must have integers"
         assert delays.min() >= -1, f"delays has {delays.min()} but must have -1 or more"
 

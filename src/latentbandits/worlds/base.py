@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Realisation, Truth
+from latentbandits.protocols import LARGEST_DELAY, LEARN, Realisation, Truth
 from latentbandits.random import Purpose, stream
 from latentbandits.rewards import DISTRIBUTIONS, GROUP_NOISE, NAMES, check_means, group_scales, sampled
 from latentbandits.settings import AtLeast, Interval, InvalidValueError, OneOf, Within
 from latentbandits.worlds.available import come_and_go
-from latentbandits.worlds.delivery import as_delay, delays
+from latentbandits.worlds.delivery import as_delay, delays, mistaken, within
 from latentbandits.worlds.noise import SHAPES, alternating, standardised, unequal
 
 # The options that make the noise of Gaussian rewards other than normal, independent and of one size
@@ -86,6 +86,13 @@ class SampledWorld(ABC):
         ``"geometric 20"`` for a geometric one with this mean.
     lost : float
         Share of rounds whose rewards never arrive.
+    window : int
+        Rounds after which a reward that has not come, or is lost, counts as 0; 0 for no window.
+    learn : str
+        With a window: ``"at_window"``, every round is learned when its window closes; ``"at_once"``, rewards when they come, and that there
+        is none when the window closes.
+    wrong, wrong_reward : float
+        Share of rounds in which a wrong reward is told, and that reward.
     available : float
         Share of rounds in which an arm is available; one arm always is, so with few arms it is somewhat more.
     stretch : float
@@ -111,6 +118,10 @@ class SampledWorld(ABC):
     feature_effect: Annotated[float, AtLeast(0)] = 0.2
     delay: Any = 0
     lost: Annotated[float, Within(0, 0.99)] = 0.0
+    window: Annotated[int, Within(0, LARGEST_DELAY)] = 0
+    learn: Annotated[str, OneOf(LEARN)] = LEARN[0]
+    wrong: Annotated[float, Within(0, 0.5)] = 0.0
+    wrong_reward: float = -1.0
     available: Annotated[float, Within(0.01, 1)] = 1.0
     stretch: Annotated[float, AtLeast(1)] = 200.0
 
@@ -178,7 +189,8 @@ class SampledWorld(ABC):
     def _unusual(self) -> tuple[bool, bool, bool]:
         """Whether there are effects, whether the noise is unusual, and whether an exact filter is known for a chain."""
         effects, noise = bool(self._changed(*EFFECTS)), bool(self._changed(*NOISE_OPTIONS))
-        return effects, noise, DISTRIBUTIONS[self.rewards].limit and not (effects or noise or self.delay != 0)
+        late = self._changed("delay", "window", "wrong")
+        return effects, noise, DISTRIBUTIONS[self.rewards].limit and not (effects or noise or late)
 
     @property
     def known_noise(self) -> float | None:
@@ -214,6 +226,11 @@ class SampledWorld(ABC):
         truth = None
         if chain and filtered:  # a filter needs some noise
             truth = Truth(*chain, np.maximum(scales, 1e-9), self.rewards, carryover, self.lost)
+        late = delays(horizon, self.delay, self.lost, seed, draw, repeat)
+        if self.wrong > 0:
+            rewards = mistaken(rewards, self.wrong, self.wrong_reward, seed, draw, repeat)
+        if self.window > 0:
+            rewards, late = within(late, self.window, self.learn, rewards)
         available = None
         if self.available < 1:
             random = stream(seed, Purpose.AVAILABLE, draw, repeat)
@@ -225,7 +242,7 @@ class SampledWorld(ABC):
             states,
             truth,
             available,
-            delays(horizon, self.delay, self.lost, seed, draw, repeat),
+            late,
         )
 
     def _moved(self, means: np.ndarray, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray]:

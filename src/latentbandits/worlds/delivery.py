@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import LARGEST_DELAY
+from latentbandits.protocols import LARGEST_DELAY, LEARN
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import InvalidValueError, check_float, check_int
 
@@ -95,3 +95,38 @@ def delays(horizon: int, delay: Any, lost: float, seed: int, draw: int, repeat: 
         return None
     uniform = np.random.default_rng(stream(seed, Purpose.DELIVERY, draw, repeat)).random((horizon, 2))
     return np.where(uniform[:, 0] < lost, -1, waiting.rounds(uniform[:, 1]))
+
+
+def within(waits: np.ndarray | None, window: int, learn: str, rewards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rewards (rounds, groups, arms) and delays of rounds with a window: what has not come by then is 0.
+
+    At the window all rounds are as late as the window is long. At once, a reward other than 0 comes after its own delay (the first column),
+    and that there is none is known when the window closes (the second one).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.worlds.delivery import within
+    >>> clicks, waits = within(np.array([2, 9, -1]), 5, "at_once", np.ones((3, 1, 2)))
+    >>> clicks[:, 0, 0].tolist(), waits.tolist()
+    ([1.0, 0.0, 0.0], [[2, 5], [5, 5], [5, 5]])
+    """
+    waits = np.zeros(len(rewards), np.int64) if waits is None else waits
+    came = (waits >= 0) & (waits <= window)
+    closes = np.full(len(waits), window)
+    late = closes if learn == LEARN[0] else np.stack([np.where(came, waits, window), closes], axis=1)
+    return np.where(came[:, None, None], rewards, 0.0), late
+
+
+def mistaken(rewards: np.ndarray, share: float, value: float, seed: int, draw: int, repeat: int) -> np.ndarray:
+    """Return rewards of which a share of rounds is told wrong, by one value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.worlds.delivery import mistaken
+    >>> mistaken(np.ones((6, 1, 2)), 0.3, -9.0, seed=1, draw=0, repeat=0)[:, 0, 0].tolist()
+    [1.0, 1.0, 1.0, -9.0, -9.0, -9.0]
+    """
+    uniform = np.random.default_rng(stream(seed, Purpose.DELIVERY, draw, repeat, 1)).random(len(rewards))
+    return np.where((uniform < share)[:, None, None], value, rewards)
