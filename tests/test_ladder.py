@@ -25,8 +25,6 @@ from latentbandits_studies.experiments.ladder import (
     PAIRS,
     PRICE,
     PRODUCTS,
-    TWO,
-    WITH_AGE,
     plot_rungs,
 )
 from latentbandits_studies.policies.summaries import BeliefLearner, SummaryLearner, summarise
@@ -39,7 +37,7 @@ class Checks(PolicyChecks):
 
 class TestAllParts(Checks):
     def policy(self) -> Any:
-        return SummaryLearner(arms=3, lags=2, fingerprints=2, age=True, products=True, interval=7)
+        return SummaryLearner(arms=3, lags=2, fingerprint=True, products=True, interval=7)
 
 
 class TestSeveralUnits(Checks):
@@ -55,7 +53,7 @@ class TestCovariatesOnly(Checks):
 @pytest.mark.parametrize(
     ("summary", "trace"),
     [
-        ({"lags": 1, "fingerprints": 1, "interval": 9}, {"fingerprint": True, "interval": 9}),
+        ({"lags": 1, "fingerprint": True, "interval": 9}, {"fingerprint": True, "interval": 9}),
         ({"lags": 1, "exploration": 0.3, "regularization": 2.0}, {"exploration": 0.3, "regularization": 2.0}),
     ],
 )
@@ -68,7 +66,7 @@ def test_is_the_papers_learner_where_the_summary_is(summary: dict[str, Any], tra
 
 
 def test_features_are_what_was_seen() -> None:
-    policy = SummaryLearner(arms=2, lags=2, fingerprints=2, age=True, products=True, covariates=1, interval=5)
+    policy = SummaryLearner(arms=2, lags=2, fingerprint=True, products=True, covariates=1, interval=5)
     state, choice, random = policy.init(), Choice.blank(policy), stream(0)
     rewards = np.arange(1, 14) / 10
     played = []
@@ -79,27 +77,26 @@ def test_features_are_what_was_seen() -> None:
     assert played[4:6] == [0, 1]  # rounds 5 and 6, and 10 and 11, are probes
     assert played[9:11] == [0, 1]
     policy.choose(state, np.array([9.0]), random, choice)
-    new, old = [1.0, 1.1], [0.5, 0.6]
+    mark = [1.0, 1.1]
     pairs = [
         [float(arm == 0), float(arm == 1), reward * (arm == 0), reward * (arm == 1)]
         for arm, reward in zip(played, rewards, strict=True)
     ]
-    age = 3 / 5  # round 14, after the probe of rounds 10 and 11
-    products = [mark * value for mark in new for value in pairs[-1]]
-    wanted = [*new, *old, *pairs[-1], *pairs[-2], age, age * new[0], age * new[1], *products, 9.0]
+    products = [seen * value for seen in mark for value in pairs[-1]]
+    wanted = [*mark, *pairs[-1], *pairs[-2], *products, 9.0]
     np.testing.assert_allclose(choice.features, wanted)
     assert policy.width == len(wanted)
 
 
 def test_a_summary_without_lags_has_a_constant() -> None:
-    policy = SummaryLearner(arms=2, lags=0, fingerprints=1, interval=5)
+    policy = SummaryLearner(arms=2, lags=0, fingerprint=True, interval=5)
     features = np.zeros(policy.width)
     summarise(policy, policy.init(), np.zeros(0), features)
     assert features.tolist() == [0.0, 0.0, 1.0]
 
 
 def test_parts_of_an_older_probe_come_too_late() -> None:
-    policy = SummaryLearner(arms=2, fingerprints=1, interval=5)
+    policy = SummaryLearner(arms=2, fingerprint=True, interval=5)
     state, random, open_choices = policy.init(), stream(0), []
     for _ in range(11):
         choice = Choice.blank(policy)
@@ -107,19 +104,18 @@ def test_parts_of_an_older_probe_come_too_late() -> None:
         open_choices.append(choice)
     for late in (4, 5):
         policy.learn(state, open_choices[late], np.array([0.3]))
-    assert not state.fingerprints.any()
+    assert not state.fingerprint.any()
     for current in (10, 9):
         policy.learn(state, open_choices[current], np.array([0.4 + current / 100]))
-    np.testing.assert_allclose(state.fingerprints[0], [0.49, 0.5])
+    np.testing.assert_allclose(state.fingerprint, [0.49, 0.5])
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"interval": 1}, "at least the 2 rounds of a probe"),
-        ({"fingerprints": 1}, "0 without an interval"),
-        ({"age": True, "interval": 9}, "False without a fingerprint"),
-        ({"products": True, "lags": 0, "fingerprints": 1, "interval": 9}, "without a lag"),
+        ({"fingerprint": True}, "False without an interval"),
+        ({"products": True, "lags": 0, "fingerprint": True, "interval": 9}, "without a lag"),
     ],
 )
 def test_refusals(settings: dict[str, Any], said: str) -> None:
@@ -165,8 +161,8 @@ def test_all_rungs_probe_alike() -> None:
 
 DRAWS = 4
 WIGGLE = np.arange(DRAWS) / 100
-APPS = {NO_PROBES: 90, PAIR: 80, PAIRS: 50, MARK: 120, JOINT: 60, WITH_AGE: 55, PRODUCTS: 60, TWO: 58, BELIEF: 10}
-REGS = {NO_PROBES: 80, PAIR: 100, PAIRS: 105, MARK: 90, JOINT: 120, WITH_AGE: 125, PRODUCTS: 105, TWO: 130, BELIEF: 40}
+APPS = {NO_PROBES: 90, PAIR: 80, PAIRS: 50, MARK: 120, JOINT: 60, PRODUCTS: 60, BELIEF: 10}
+REGS = {NO_PROBES: 80, PAIR: 100, PAIRS: 105, MARK: 90, JOINT: 120, PRODUCTS: 105, BELIEF: 40}
 
 
 def constructed(
@@ -193,12 +189,8 @@ VERDICTS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("app-three-pairs", {"apps": {PAIRS: 85}}, {"apps": {PAIRS: 80 + NOISY}}),
     ("app-fingerprint", {"apps": {JOINT: 85}}, {"apps": {JOINT: 80 + NOISY}}),
     ("app-pair", {"apps": {JOINT: 130}}, {"apps": {JOINT: 120 + NOISY}}),
-    ("app-age", {"apps": {WITH_AGE: 65}}, {"apps": {WITH_AGE: 60 + NOISY}}),
-    ("app-two-fingerprints", {"apps": {TWO: 65}}, {"apps": {TWO: 60 + NOISY}}),
     ("app-belief", {"apps": {BELIEF: 52}}, {"apps": {BELIEF: 45 + NOISY}}),
     ("reg-three-pairs", {"regs": {PAIRS: 95}}, {"regs": {PAIRS: 100 + NOISY}}),
-    ("reg-age", {"regs": {WITH_AGE: 110}}, {"regs": {WITH_AGE: 120 + NOISY}}),
-    ("reg-two-fingerprints", {"regs": {TWO: 110}}, {"regs": {TWO: 120 + NOISY}}),
     ("reg-products", {"regs": {PRODUCTS: 130}}, {"regs": {PRODUCTS: 120 + NOISY}}),
     ("reg-belief", {"regs": {BELIEF: 95}}, {"regs": {BELIEF: 90 + NOISY}}),
     ("regret-probes", {"regs": {PAIR: 80}}, {"regs": {PAIR: 90 + NOISY}}),

@@ -20,10 +20,8 @@ from latentbandits_studies.experiments import representation as rep
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, PAPER, READING, TIED
 from latentbandits_studies.experiments.rehearsal import Run
 from latentbandits_studies.experiments.representation import (
-    AGED,
     BOTH,
     FINGERPRINT,
-    FINGERPRINTS,
     HISTORY,
     LAG,
     LAGS,
@@ -91,12 +89,6 @@ def enumerated(run: Run, t: int, seen: list[int]) -> np.ndarray:
     return found
 
 
-def last_probe(t: int) -> list[int]:
-    """Return the rounds (from 0) of the metronome's last probe that had ended before round t; the first has but its second part."""
-    ends = [i for i in range(t) if (i + 1) % INTERVAL == 1]
-    return [i for i in (ends[-1] - 1, ends[-1]) if i >= 0]
-
-
 def believed(run: Run, statistic: str) -> np.ndarray:
     found = rep.values(run, [run], statistic, np.eye(len(MEANS)))
     found /= found.sum(axis=1, keepdims=True)
@@ -113,7 +105,6 @@ def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
 SEEN: Mapping[str, Callable[[int], list[int]]] = {
     LAG: lambda t: [t - 1],
     LAGS: lambda t: [t - 3, t - 2, t - 1],
-    AGED: lambda t: sorted({*last_probe(t), t - 1}),
 }
 
 
@@ -127,17 +118,16 @@ def test_belief_is_that_of_all_paths(statistic: str) -> None:
 
 
 @pytest.mark.usefixtures("no_hints")
-@pytest.mark.parametrize(("statistic", "rounds"), [(BOTH, [4, 5]), (FINGERPRINTS, [0, 4, 5])])
-def test_fresh_fingerprint_is_exact(statistic: str, rounds: list[int]) -> None:
+def test_fresh_fingerprint_is_exact() -> None:
     """Right after a probe its age is known, and the lag is part of it: it must not count twice."""
     run = Run.of(Metronome(), small(8))
     assert run.fresh.tolist() == [False, True, False, False, False, False, True, False]
-    np.testing.assert_allclose(believed(run, statistic)[6], enumerated(run, 6, rounds), rtol=1e-9)
+    np.testing.assert_allclose(believed(run, BOTH)[6], enumerated(run, 6, [4, 5]), rtol=1e-9)
 
 
 def test_first_round_knows_nothing() -> None:
     run = Run.of(Metronome(), small(8))
-    for statistic in (LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS):
+    for statistic in (LAG, LAGS, FINGERPRINT, BOTH):
         np.testing.assert_allclose(believed(run, statistic)[0], run.truth.start)
 
 
@@ -154,7 +144,7 @@ def test_counts_make_up_for_an_unknown_age() -> None:
         np.testing.assert_allclose(found[t], enumerated(alone, 1, [0, 1]) @ np.mean(ages, axis=0), atol=0.02)
 
 
-@pytest.mark.parametrize("statistic", [LAG, LAGS, BOTH, AGED])
+@pytest.mark.parametrize("statistic", [LAG, LAGS, BOTH])
 def test_the_arm_played_is_a_hint(statistic: str) -> None:
     """Rewards drowned in noise tell nothing, but the arms of somebody who sees the state do."""
     world = lb.HiddenMarkov(means=[[0.9, 0.1], [0.2, 0.6]], stickiness=0.95, noise=1000.0)
@@ -272,7 +262,7 @@ def test_rehearsals_are_other_runs_of_the_same_world() -> None:
 @pytest.mark.parametrize("noise", [0.01, 0.1])
 @pytest.mark.parametrize("name", ["sp-ucb", "adasp-ucb"])
 def test_more_rehearsals_change_little(name: str, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    statistics = (LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS)
+    statistics = (LAG, LAGS, FINGERPRINT, BOTH)
     few = apps(lb.policy(name), statistics, lb.HiddenMarkov(noise=noise), 20_000, 8)
     monkeypatch.setattr(rep, "REHEARSALS", 4 * rehearsal.REHEARSALS)
     monkeypatch.setattr(rep, "_kept", {})

@@ -1,6 +1,6 @@
 """
-Airports and weather: a story with real data
-============================================
+Airports: a story with real data
+================================
 
 Which of New York's three airports has the best chance of a punctual departure this hour? All departures of 2013 are
 known (``pip install 'latentbandits[data]'``). Good and bad times come and go, but mostly for all three airports at
@@ -60,10 +60,3 @@ with plotting():
         ylabel=f"hours on time beyond always {airports.arms[airports.rewards.mean(axis=0).argmax()]}",
     )
     below.legend()
-
-# %%
-# How the share of punctual departures of all airports goes with what was not seen.
-together = airports.rewards.mean(axis=1)
-for name, values in airports.unseen.items():
-    known = np.isfinite(values)
-    print(f"{name:12} correlation {np.corrcoef(together[known], values[known])[0, 1]:+.2f}")

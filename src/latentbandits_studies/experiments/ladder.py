@@ -35,10 +35,8 @@ from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.plots import panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 from latentbandits_studies.experiments.representation import (
-    AGED,
     BOTH,
     FINGERPRINT,
-    FINGERPRINTS,
     HISTORY,
     LAG,
     LAGS,
@@ -97,26 +95,22 @@ def _probing(**parts: Any) -> SummaryLearner:
     return SummaryLearner(arms=2, interval=INTERVAL, **parts)
 
 
-NO_PROBES, PAIR, PAIRS, MARK, JOINT, WITH_AGE, PRODUCTS, TWO, BELIEF = (
+NO_PROBES, PAIR, PAIRS, MARK, JOINT, PRODUCTS, BELIEF = (
     "pair, no probes",
     "pair",
     "three pairs",
     "fingerprint",
     "pair + fingerprint",
-    "pair + fingerprint + age",
     "pair x fingerprint",
-    "pair + two fingerprints",
     "belief",
 )
 RUNGS: Mapping[str, Rung] = {
     NO_PROBES: Rung(SummaryLearner(arms=2), LAG),
     PAIR: Rung(_probing(), LAG),
     PAIRS: Rung(_probing(lags=REMEMBERED), LAGS),
-    MARK: Rung(_probing(lags=0, fingerprints=1), FINGERPRINT),
-    JOINT: Rung(_probing(fingerprints=1), BOTH),
-    WITH_AGE: Rung(_probing(fingerprints=1, age=True), AGED),
-    PRODUCTS: Rung(_probing(fingerprints=1, products=True), BOTH),
-    TWO: Rung(_probing(fingerprints=2), FINGERPRINTS),
+    MARK: Rung(_probing(lags=0, fingerprint=True), FINGERPRINT),
+    JOINT: Rung(_probing(fingerprint=True), BOTH),
+    PRODUCTS: Rung(_probing(fingerprint=True, products=True), BOTH),
     BELIEF: Rung(BeliefLearner(arms=2, interval=INTERVAL), HISTORY),
 }
 # Rungs that a user could have: the belief needs the truth
@@ -189,11 +183,7 @@ STEPS = (
     ("app-three-pairs", "Three pairs tell more than one: App falls", PAIR, PAIRS, LOST, BELOW),
     ("app-fingerprint", "A fingerprint beside the pair tells more: App falls", PAIR, JOINT, LOST, BELOW),
     ("app-pair", "A pair beside the fingerprint tells more: App falls", MARK, JOINT, LOST, BELOW),
-    ("app-age", "The fingerprint's age tells more: App falls", JOINT, WITH_AGE, LOST, BELOW),
-    ("app-two-fingerprints", "The fingerprint before tells more: App falls", JOINT, TWO, LOST, BELOW),
     ("reg-three-pairs", "More features cost learning: with three pairs Reg rises", PAIR, PAIRS, LEFT, ABOVE),
-    ("reg-age", "More features cost learning: with the age Reg rises", JOINT, WITH_AGE, LEFT, ABOVE),
-    ("reg-two-fingerprints", "More features cost learning: with two fingerprints Reg rises", JOINT, TWO, LEFT, ABOVE),
     (
         "reg-products",
         "Products tell nothing new, but a linear learner can use more of it: Reg falls",

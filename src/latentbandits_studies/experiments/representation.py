@@ -8,7 +8,6 @@ the same world, its rehearsals.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +21,8 @@ from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import record_one
 from latentbandits_studies.experiments.rehearsal import Run, rehearse
 
-STATISTICS = ("lag", "three lags", "fingerprint", "both", "both and age", "both and the fingerprint before", "history")
-LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS, HISTORY = STATISTICS
+STATISTICS = ("lag", "three lags", "fingerprint", "both", "history")
+LAG, LAGS, FINGERPRINT, BOTH, HISTORY = STATISTICS
 REMEMBERED = 3  # lags of LAGS
 # Counts that are added for every state, spread evenly over the states that it may go with: no combination is impossible
 SMOOTHING = 10.0
@@ -52,9 +51,9 @@ def _likelihood(run: Run, rounds: np.ndarray) -> np.ndarray:
     return _exp(logs - logs.max(axis=1, keepdims=True))
 
 
-def _decoded(run: Run, prior: np.ndarray) -> np.ndarray:
-    """Return what each probe says about the state in its last round, given a belief about its first: arrays (probes, states)."""
-    belief = np.array(np.broadcast_to(prior, (len(run.ends), len(run.truth.start))))
+def _decoded(run: Run) -> np.ndarray:
+    """Return what each probe says about the state in its last round: an array (probes, states)."""
+    belief = np.tile(run.truth.start, (len(run.ends), 1))
     length = run.ends - run.begins
     for part in range(int(length.max(initial=-1)) + 1):
         rows = np.flatnonzero(length >= part)
@@ -64,16 +63,6 @@ def _decoded(run: Run, prior: np.ndarray) -> np.ndarray:
     total = belief.sum(axis=1, keepdims=True)
     normalised: np.ndarray = belief / np.where(total > 0, total, 1.0)
     return normalised
-
-
-def _decoded_with_previous(run: Run) -> np.ndarray:
-    """Return what each probe and the one before it say about the state in its last round."""
-    alone, prior = _decoded(run, run.truth.start), np.tile(run.truth.start, (len(run.ends), 1))
-    gap = run.begins[1:] - run.ends[:-1]
-    for rounds in np.unique(gap):
-        after = np.flatnonzero(gap == rounds) + 1
-        prior[after] = alone[after - 1] @ np.linalg.matrix_power(run.truth.transition, rounds)
-    return _decoded(run, prior)
 
 
 def _hints(run: Run, decoded: np.ndarray) -> np.ndarray:
@@ -184,42 +173,31 @@ def _by_fingerprint(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
     """Return the same, given the fingerprint: its probe may have ended at any time."""
     states = len(run.truth.start)
     pairs = (rehearsal.since(rehearsal.shown >= 0) for rehearsal in rehearsals)
-    return _times(_hints(run, _decoded(run, run.truth.start)), _count(states, states, pairs))
+    return _times(_hints(run, _decoded(run)), _count(states, states, pairs))
 
 
-def _by_both(run: Run, rehearsals: Sequence[Run], previous: bool = False, aged: bool = False) -> np.ndarray:
-    """Return the same, given lag and fingerprint, and the fingerprint before or the age if wanted.
+def _by_both(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
+    """Return the same, given lag and fingerprint.
 
-    How the state in which the last probe ended goes with that of the round before is counted. If the age is known, the chain tells it,
-    and only the arm that was played in such a case is counted: exact for probes at fixed times.
+    How the state in which the last probe ended goes with that of the round before is counted.
     """
-    hints = _hints(run, _decoded_with_previous(run) if previous else _decoded(run, run.truth.start))
+    hints = _hints(run, _decoded(run))
     states, fresh = len(run.truth.start), run.fresh
     belief = np.zeros((len(run.arms), states))
     ended = _count(1, states, ((ALONE, rehearsal.realisation.states[rehearsal.ends]) for rehearsal in rehearsals))
     belief[fresh] = hints[fresh] * ended
     parts = _lagged(run)
     counted = {}
-    for part in parts:
+    for code in {part.code for part in parts}:
         pairs = (
-            rehearsal.since(rehearsal.after(part.code) & ~rehearsal.fresh & (rehearsal.shown >= 0))
+            rehearsal.since(rehearsal.after(code) & ~rehearsal.fresh & (rehearsal.shown >= 0))
             for rehearsal in rehearsals
         )
-        counted[part.code] = _count(states, states, pairs)
-    age, power = np.zeros(len(fresh), np.int64), {0: np.ones((states, states))}
-    if aged:
-        age = np.where(run.shown >= 0, np.arange(len(fresh)) - 1 - np.append(run.ends, 0)[run.shown], 0)
-        power = {
-            int(n): run.truth.start[:, None] * np.linalg.matrix_power(run.truth.transition, n) for n in np.unique(age)
-        }
-        total = sum(counted.values())
-        counted = {code: count / total for code, count in counted.items()}
+        counted[code] = _count(states, states, pairs)
     for part in parts:
-        old = ~fresh[part.rounds]
-        for n, matrix in power.items():
-            mine = np.flatnonzero(old & (age[part.rounds] == n))
-            rounds = part.rounds[mine]
-            belief[rounds] += _times(hints[rounds], matrix * counted[part.code]) * part.likelihood[mine]
+        mine = np.flatnonzero(~fresh[part.rounds])
+        rounds = part.rounds[mine]
+        belief[rounds] += _times(hints[rounds], counted[part.code]) * part.likelihood[mine]
     return belief
 
 
@@ -228,8 +206,6 @@ _BELIEFS: Mapping[str, Callable[[Run, Sequence[Run]], np.ndarray]] = {
     LAGS: _by_lags,
     FINGERPRINT: _by_fingerprint,
     BOTH: _by_both,
-    AGED: partial(_by_both, aged=True),
-    FINGERPRINTS: partial(_by_both, previous=True),
 }
 
 
@@ -238,7 +214,7 @@ def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarr
 
     With the means of the arms as payoff that is each arm's expected reward, with the identity it is the belief about the state.
     """
-    if statistic in (FINGERPRINT, BOTH, AGED, FINGERPRINTS) and not len(run.ends):
+    if statistic in (FINGERPRINT, BOTH) and not len(run.ends):
         raise InvalidValueError(
             "Representation", "statistic", statistic, f"{LAG}, {LAGS} or {HISTORY} for a policy without probes"
         )

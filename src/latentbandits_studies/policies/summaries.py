@@ -30,7 +30,6 @@ Scalars = record_type(
     now=int,  # rounds begun
     arrived=int,  # parts of the newest probe that have arrived
     probe=int,  # number of the newest probe
-    shown=int,  # number of the newest one that is complete
 )
 
 
@@ -41,7 +40,7 @@ class Memory(NamedTuple):
     ----------
     factor, coefficients, gain : the arms' regressions (see `latentbandits.linear`) and scratch space
     lag_arm, lag_reward : arms and rewards of the last completed decisions, newest first
-    fingerprints : rewards of the last completed probes, newest first
+    fingerprint : rewards of the last completed probe
     pending : rewards of the probe under way
     scalars : counters of rounds and probes
     """
@@ -51,7 +50,7 @@ class Memory(NamedTuple):
     gain: np.ndarray
     lag_arm: np.ndarray
     lag_reward: np.ndarray
-    fingerprints: np.ndarray
+    fingerprint: np.ndarray
     pending: np.ndarray
     scalars: np.ndarray
 
@@ -59,7 +58,7 @@ class Memory(NamedTuple):
 class SummaryLearner(PlainPolicy):
     """LinUCB on a summary of the history that is put together from parts, with probes at fixed times.
 
-    With ``lags=1, fingerprints=1`` it is SP-UCB (`TraceLearner` with the lag "slopes"), to the bit. Every other summary changes the
+    With ``lags=1, fingerprint=True`` it is SP-UCB (`TraceLearner` with the lag "slopes"), to the bit. Every other summary changes the
     features and nothing else. A probe visits the arms one after the other, one per round; all groups play the same arm.
 
     Parameters
@@ -71,13 +70,10 @@ class SummaryLearner(PlainPolicy):
     lags : int
         How many of the last decisions are in the summary, each as one-hot of the arm, and the reward times it. Without any the
         features have a constant instead.
-    fingerprints : int
-        How many of the last completed probes are in it.
-    age : bool
-        Whether it has the age of the newest fingerprint, as a share of `interval`, and that age times the fingerprint: an old fingerprint
-        says less.
+    fingerprint : bool
+        Whether the rewards of the last completed probe are in it.
     products : bool
-        Whether it has all products of the newest fingerprint and the last decision.
+        Whether it has all products of the fingerprint and the last decision.
     covariates : int
         Number of observed features that the caller passes with each round.
     interval : int
@@ -100,8 +96,7 @@ class SummaryLearner(PlainPolicy):
     fixed_arms = True
 
     lags: Annotated[int, AtLeast(0)] = 1
-    fingerprints: Annotated[int, AtLeast(0)] = 0
-    age: bool = False
+    fingerprint: bool = False
     products: bool = False
     covariates: Annotated[int, AtLeast(0)] = 0
     interval: Annotated[int, AtLeast(0)] = 0
@@ -115,11 +110,9 @@ class SummaryLearner(PlainPolicy):
             raise InvalidValueError(
                 name, "interval", self.interval, f"0, or at least the {self.arms} rounds of a probe"
             )
-        if self.fingerprints and not self.interval:
-            raise InvalidValueError(name, "fingerprints", self.fingerprints, "0 without an interval")
-        if self.age and not self.fingerprints:
-            raise InvalidValueError(name, "age", True, "False without a fingerprint")
-        if self.products and not (self.fingerprints and self.lags):
+        if self.fingerprint and not self.interval:
+            raise InvalidValueError(name, "fingerprint", True, "False without an interval")
+        if self.products and not (self.fingerprint and self.lags):
             raise InvalidValueError(name, "products", True, "False without a fingerprint or without a lag")
 
     @property
@@ -140,7 +133,7 @@ class SummaryLearner(PlainPolicy):
             np.zeros(width),
             np.zeros(max(self.lags, 1), np.int64),
             np.zeros(max(self.lags, 1)),
-            np.zeros((max(self.fingerprints, 1), arms)),
+            np.zeros(arms),
             np.zeros(arms),
             scalars,
         )
@@ -187,20 +180,17 @@ class SummaryLearner(PlainPolicy):
             memory.pending[choice.tags[PHASE]] = reward
             scalars.arrived += 1
             if scalars.arrived == self.arms:
-                scalars.shown = scalars.probe
                 for place in range(self.arms):
-                    for i in range(len(memory.fingerprints) - 1, 0, -1):
-                        memory.fingerprints[i, place] = memory.fingerprints[i - 1, place]
-                    memory.fingerprints[0, place] = memory.pending[place]
+                    memory.fingerprint[place] = memory.pending[place]
 
 
 @kernel
 def size(policy: SummaryLearner) -> int:
     """Return the number of features."""
     arms = policy.arms
-    width = policy.fingerprints * arms + policy.covariates + (2 * arms * policy.lags if policy.lags > 0 else 1)
-    if policy.age:
-        width += 1 + arms
+    width = policy.covariates + (2 * arms * policy.lags if policy.lags > 0 else 1)
+    if policy.fingerprint:
+        width += arms
     if policy.products:
         width += 2 * arms * arms
     return width
@@ -208,11 +198,11 @@ def size(policy: SummaryLearner) -> int:
 
 @kernel
 def summarise(policy: SummaryLearner, memory: Memory, context: np.ndarray, features: np.ndarray) -> None:
-    """Write fingerprints, lags (or a constant), age, products and covariates, in this order."""
+    """Write fingerprint, lags (or a constant), products and covariates, in this order."""
     arms, at = policy.arms, 0
-    for i in range(policy.fingerprints):
+    if policy.fingerprint:
         for place in range(arms):
-            features[at] = memory.fingerprints[i, place]
+            features[at] = memory.fingerprint[place]
             at += 1
     if policy.lags == 0:
         features[at] = 1.0
@@ -224,17 +214,10 @@ def summarise(policy: SummaryLearner, memory: Memory, context: np.ndarray, featu
             features[at + arm] = 1.0 if played else 0.0
             features[at + arms + arm] = memory.lag_reward[i] if played else 0.0
         at += 2 * arms
-    if policy.age:
-        ended = memory.scalars[0].shown * policy.interval + arms - 1
-        age = (memory.scalars[0].now - ended) / policy.interval
-        features[at] = age
-        for place in range(arms):
-            features[at + 1 + place] = age * memory.fingerprints[0, place]
-        at += 1 + arms
     if policy.products:
         for place in range(arms):
             for i in range(2 * arms):
-                features[at] = memory.fingerprints[0, place] * features[pairs + i]
+                features[at] = memory.fingerprint[place] * features[pairs + i]
                 at += 1
     for i in range(policy.covariates):
         features[at + i] = context[i]
