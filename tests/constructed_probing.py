@@ -22,11 +22,11 @@ from tests.constructed import DRAWS, Change, Key
 
 # Sensitivity: all values of all thresholds equally good, unless said
 EVEN: dict[Key, float] = {
-    (row, sensitivity.spec(name, setting, value, residual)): 100.0
+    (row, sensitivity.spec(name, setting, value, *way)): 100.0
     for row, name in sensitivity.PAIRS
     for setting, values in sensitivity.SWEEPS.items()
     for value in values
-    for residual in READINGS["residual"].values
+    for way in sensitivity.WAYS
 } | {(row, LIMIT): 10.0 for row in sensitivity.ROWS}
 
 
@@ -35,12 +35,12 @@ def setting(
     regret: Mapping[float, float],
     shaky: tuple[float, ...] = (),
     pairs: Any = sensitivity.PAIRS,
-    only: Sequence[str] = tuple(READINGS["residual"].values),
+    only: Sequence[tuple[str, ...]] = sensitivity.WAYS,
 ) -> Change:
-    """Return other regrets at some values of a threshold, under both readings of the residual or only one."""
+    """Return other regrets at some values of a threshold, under every reading of lag and residual or only some."""
 
     def cells(value: float) -> list[Key]:
-        return [(row, sensitivity.spec(policy, name, value, residual)) for row, policy in pairs for residual in only]
+        return [(row, sensitivity.spec(policy, name, value, *way)) for row, policy in pairs for way in only]
 
     changed = {cell: mean for value, mean in regret.items() for cell in cells(value)}
     return Change(changed, {cell for value in shaky for cell in cells(value)})
@@ -49,12 +49,11 @@ def setting(
 def probing(slope: float, setting: str = "", flat: bool = False) -> Change:
     """Return numbers of probes that fall as every threshold rises by `slope` per step; in one setting not at all if flat."""
     found = {
-        (row, sensitivity.spec(name, one, value, residual)): 1000.0
-        - (0.0 if flat and one == setting else slope * place)
+        (row, sensitivity.spec(name, one, value, *way)): 1000.0 - (0.0 if flat and one == setting else slope * place)
         for row, name in sensitivity.PAIRS
         for one, values in sensitivity.SWEEPS.items()
         for place, value in enumerate(values)
-        for residual in READINGS["residual"].values
+        for way in sensitivity.WAYS
     }
     return Change({}, (), {"probes": found})
 
@@ -63,7 +62,8 @@ SENSITIVITY: list[tuple[str, str, Change]] = [
     ("margin", HOLDS, Change()),
     ("margin", FAILS, setting("margin", {0.01: 50})),
     ("margin", OPEN, setting("margin", {0.05: 100}, (0.05,))),
-    ("margin", OPEN, setting("margin", {0.01: 50}, only=["before"])),  # the residual decides
+    ("margin", OPEN, setting("margin", {0.01: 50}, only=sensitivity.WAYS[1:2])),  # the residual decides
+    ("margin", OPEN, setting("margin", {0.01: 50}, only=sensitivity.WAYS[2:])),  # the lag decides
     ("residual", OPEN, Change()),
     ("residual", HOLDS, setting("residual_threshold", {2.5: 50})),
     ("residual", FAILS, setting("residual_threshold", {1.0: 50})),

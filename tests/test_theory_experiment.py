@@ -97,6 +97,24 @@ def test_a_point_of_one_bound_is_none_of_another() -> None:
     assert claim(with_point("hazard", "kept", "tau", 20.0, 2.0), "hazard-as-stated").verdict == HOLDS
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "theorem-1",
+            "Of the simulated regrets 87 of 88 are below the paper's bounds, 1 above; 87 of 87 are below ours",
+        ),
+        (
+            "gated-schedule",
+            "Of the simulated regrets 88 of 88 are below the paper's bounds; 86 of 87 are below ours, 1 above",
+        ),
+    ],
+)
+def test_the_finding_knows_whose_bound_it_is(name: str, said: str) -> None:
+    found = theory.finding(with_point(*POINTS[name][:4], 1.1, 0.01))
+    assert found == f"{said}. In a counter-example 10 of 10 are below the hazard corollary."
+
+
 def test_every_bound_has_all_its_points() -> None:
     counted = bounds.points(LOW).groupby("bound_of").size()
     assert counted.to_dict() == {

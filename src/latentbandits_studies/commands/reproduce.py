@@ -88,13 +88,13 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidValueError("reproduce", "out", options.out, "a folder that can be written to") from reason
     width = max(len(one.id) for one in chosen)
     waiting = [f"{one.id:{width}}" for one in chosen]
-    with problem.playing(options) as executor, Progress(f"simulating {waiting[0]}") as progress:
+    with problem.playing(options) as executor, Progress(waiting[0]) as progress:
 
         def finished(outcome: "Outcome") -> None:
             progress.close()
             print(line(outcome), flush=True)
             waiting.remove(f"{outcome.experiment.id:{width}}")
-            progress.title = f"simulating {waiting[0]}" if waiting else "simulating"
+            progress.title = waiting[0] if waiting else ""
 
         reproduce(chosen, results, options.size, options.workers, progress, finished, executor, sizes)
     if options.policies:
@@ -110,11 +110,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def following(options: argparse.Namespace, quick: bool) -> list[str]:
-    """Return what to do after a run: open the page, and run in full what was not; `quick` says whether there is such a thing."""
+    """Return what to do after a run: run in full what was not, or open the page; `quick` says whether there is such a thing."""
     if not quick:
         return ["open the page in a browser"]
     minutes = "" if options.experiments or options.without else ", in tens of minutes"
-    return ["open the page in a browser", f"to judge all claims{minutes}: `{in_full(options)}`"]
+    return [f"`{in_full(options)}` judges all{minutes}"]
 
 
 def select(options: argparse.Namespace) -> "list[Experiment]":

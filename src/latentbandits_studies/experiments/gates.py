@@ -3,7 +3,7 @@
 Every probe that is right finds exactly one change, so that both have the same number: it is `found` in the results.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import combinations, product
 from typing import Any
@@ -26,7 +26,6 @@ from latentbandits_studies.experiments.claims import (
     TARGET,
     Claim,
     Order,
-    agreed,
     all_of,
     compared,
     near,
@@ -35,6 +34,7 @@ from latentbandits_studies.experiments.claims import (
     worst,
 )
 from latentbandits_studies.experiments.once import once
+from latentbandits_studies.experiments.paper.choices import READINGS, Judgement, judge
 from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, contestants, rows
 from latentbandits_studies.experiments.plots import dots, panels, spans, stripe, ticks, titled
 from latentbandits_studies.experiments.registry import Experiment, Illustration
@@ -53,7 +53,7 @@ CLOSED: Mapping[str, str] = {
 }
 GATES = tuple(CLOSED)
 COMBINATIONS = tuple(on for number in range(len(GATES) + 1) for on in combinations(GATES, number))
-NONE, ALL = COMBINATIONS[0], COMBINATIONS[-1]
+NONE, PAIRS, ALL = COMBINATIONS[0], COMBINATIONS[4:7], COMBINATIONS[-1]
 PROFILES = STATED, TABLE = "stated", "table"
 POLICIES = tuple((name, profile) for name in ADAPTIVE for profile in PROFILES)
 DEFINITIONS = (
@@ -171,7 +171,8 @@ def effects(results: pd.DataFrame) -> pd.DataFrame:
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge what each gate is for, as the text says it, in both profiles; and which gates are needed."""
-    runs = _with_rounds(results)
+    runs, spared = _with_rounds(results), _with_gate(results, "margin", TABLE)
+    capped = _with_gate(results, "staleness", STATED, tuple(row for row in ROWS if row != "p.5"))
     return [
         _detects(runs, CALM, "calm"),
         _detects(runs, HARD, "hard"),
@@ -193,8 +194,25 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "found",
             ABOVE,
         ),
-        _costs(results),
-        _suffice(results),
+        Claim(
+            "gates/stated-cap",
+            "With the text's gates the age cap of 7 costs more than it saves where states last: all three gates have more regret than "
+            "residual and margin gate alone",
+            "derived",
+            _listed(capped),
+            all_of((one.word for one in capped.values()), ABOVE),
+            "the gate opens at least every seventh round, whatever the other two say",
+            TARGET,
+        ),
+        Claim(
+            "gates/two-suffice",
+            f"With the table's gates residual and staleness gate suffice: the margin gate changes regret by {SUFFICES:.0%} at most",
+            "derived",
+            _listed(spared),
+            worst(near(one, SUFFICES) for one in spared.values()),
+            "regret with all three over that without the margin gate",
+            TARGET,
+        ),
     ]
 
 
@@ -206,6 +224,7 @@ def _detects(runs: pd.DataFrame, worlds: tuple[str, ...], name: str) -> Claim:
         for row in worlds
         for policy, profile in POLICIES
     }
+    judged = _judged([(key[0], one) for key, one in found.items()], ABOVE)
     margin = [
         timing(runs, row, spec(policy, profile, ("margin",))).ratio for row in worlds for policy, profile in POLICIES
     ]
@@ -217,10 +236,17 @@ def _detects(runs: pd.DataFrame, worlds: tuple[str, ...], name: str) -> Claim:
         "; ".join(
             f"{label(policy)}, {profile}, {TITLES[row]}: {one.text}" for (profile, row, policy), one in found.items()
         ),
-        agreed(all_of((one.word for key, one in found.items() if key[0] == profile), ABOVE) for profile in PROFILES),
+        judged.verdict,
         f"changes found over those that a clock would find; the margin gate alone: {min(margin):.2f} to {max(margin):.2f}",
         READING,
+        depends=judged.depends,
     )
+
+
+def _judged(found: Sequence[tuple[str, Order]], wanted: str) -> Judgement:
+    """Judge orders, each of a profile, under both readings of the gates."""
+    ends = READINGS["gates"].values
+    return judge(("gates",), lambda gates: all_of((one.word for of, one in found if ends[gates] == f"-{of}"), wanted))
 
 
 Orders = dict[tuple[str, str], Order]  # by world and policy
@@ -250,61 +276,32 @@ def _counted(orders: Orders) -> str:
 def _purpose(results: pd.DataFrame, name: str, text: str, said: str, gate: str, column: str, wanted: str) -> Claim:
     """Judge what the text says that a gate is for: what it changes beside the other two, in both profiles."""
     found = {profile: _with_gate(results, gate, profile, column=column) for profile in PROFILES}
+    judged = _judged([(profile, one) for profile, orders in found.items() for one in orders.values()], wanted)
     return Claim(
         f"gates/{name}",
         text,
         said,
         "; ".join(f"{profile}: {_counted(orders)}" for profile, orders in found.items()),
-        agreed(all_of((one.word for one in orders.values()), wanted) for orders in found.values()),
+        judged.verdict,
         "all three gates over the other two, in four worlds, for both policies",
         READING,
-    )
-
-
-def _costs(results: pd.DataFrame) -> Claim:
-    """Judge that the text's age cap costs more than it saves where the state stays for long."""
-    worlds = tuple(row for row in ROWS if row != "p.5")
-    orders = _with_gate(results, "staleness", STATED, worlds)
-    return Claim(
-        "gates/stated-cap",
-        "With the text's gates the age cap of 7 costs more than it saves where states last: all three gates have more regret than "
-        "residual and margin gate alone",
-        "derived",
-        _listed(orders),
-        all_of((one.word for one in orders.values()), ABOVE),
-        "the gate opens at least every seventh round, whatever the other two say",
-        TARGET,
-    )
-
-
-def _suffice(results: pd.DataFrame) -> Claim:
-    """Judge that the table's policies would do without the margin gate."""
-    orders = _with_gate(results, "margin", TABLE)
-    return Claim(
-        "gates/two-suffice",
-        f"With the table's gates residual and staleness gate suffice: the margin gate changes regret by {SUFFICES:.0%} at most",
-        "derived",
-        _listed(orders),
-        worst(near(one, SUFFICES) for one in orders.values()),
-        "regret with all three over that without the margin gate",
-        TARGET,
+        depends=judged.depends,
     )
 
 
 def finding(results: pd.DataFrame) -> str:
-    """Return what the figure shows, in words, for AdaRP-UCB in the default world."""
-    lines = table(results).set_index(["case", "policy", "profile", *GATES])
-    name = ADAPTIVE[0]
-    shown = ((TABLE, GATES[:1]), (TABLE, GATES[1:2]), (STATED, ALL), (STATED, GATES[:2]))
-    residual, margin, every, spared = (
-        lines.loc[("default", name, profile, *(gate in on for gate in GATES))] for profile, on in shown
+    """Return what the figure shows, in words, for AdaRP-UCB in the default world, and what two gates find alone."""
+    lines = dict(zip(product(ROWS, POLICIES, COMBINATIONS), table(results).itertuples(), strict=True))
+    found = [{on: lines["default", (ADAPTIVE[0], profile), on] for on in COMBINATIONS} for profile in PROFILES]
+    stated, fitted = (
+        ", ".join(f"{of[rest].regret / of[ALL].regret:.2f} without {({*ALL} - {*rest}).pop()}" for rest in PAIRS)
+        for of in found
     )
+    residual, margin = (found[1][gate,] for gate in GATES[:2])
     return (
-        f"{label(name)} in the default world. With the table's gates, the residual gate alone finds {residual['recall']:.0%} of the "
-        f"changes of the best arm with {residual['probes']:.0f} probes in 1,000 rounds, and {residual['delay']:.0f} rounds after them; "
-        f"the margin gate alone finds {margin['recall']:.0%} with {margin['probes']:.0f} probes, {margin['clock']:.2f} times as many as a "
-        f"clock would. With the text's gates the age cap decides: regret is {every['regret']:,.0f} with it, "
-        f"{spared['regret']:,.0f} without."
+        f"{label(ADAPTIVE[0])} in the default world, regret without a gate over that with all: {stated} (the text's gates); {fitted} (the "
+        f"table's). Alone, the table's residual gate finds {residual.recall:.0%} of the changes of the best arm, {residual.delay:.0f} "
+        f"rounds after them; its margin gate {margin.recall:.0%}, {margin.clock:.2f} times what as many probes of a clock would."
     )
 
 

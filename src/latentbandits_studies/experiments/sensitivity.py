@@ -27,7 +27,14 @@ from latentbandits_studies.experiments.claims import (
 )
 from latentbandits_studies.experiments.paper.choices import READINGS, judge
 from latentbandits_studies.experiments.paper.printed import PREFERRED
-from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, contestants, rows
+from latentbandits_studies.experiments.paper.worlds import (
+    MATRICES,
+    QUICK_MATRICES,
+    TITLES,
+    contestants,
+    rows,
+    under,
+)
 from latentbandits_studies.experiments.plots import curve, limit, of_draws, panels, ticks
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
@@ -56,7 +63,9 @@ PAPER_GRID: Mapping[str, tuple[float, ...]] = {
     "min_gap": (1, 2, 4),
 }
 GRIDS = {False: PAPER_GRID, True: SWEEPS}  # whether it goes on beyond that value
-BEFORE = ",residual_before=True"
+# The gates are stated here; what else an adaptive policy has open is judged under every reading of it
+OPEN_HERE = ("lag", "residual")
+WAYS = tuple(product(*(READINGS[name].values for name in OPEN_HERE)))
 Variant = tuple[str, float]  # a setting and its value
 PAIRS = tuple((row, name) for row in ROWS for name in POLICIES)
 
@@ -67,30 +76,30 @@ def cases(size: Size) -> list[Case]:
     planned = []
     for row in ROWS:
         world, horizon = rows()[row]
-        for residual in READINGS["residual"].values:
+        for way in WAYS:
             variants = [
-                spec(name, setting, value, residual)
+                spec(name, setting, value, *way)
                 for name in POLICIES
                 for setting, values in SWEEPS.items()
                 for value in values
             ]
-            usual = residual == READINGS["residual"].default
+            usual = way == WAYS[0]
             draws = QUICK_MATRICES // 2 if quick else MATRICES if usual else MATRICES // 2
             policies = contestants([*([LIMIT] if usual else []), *variants])
             planned.append(Case(row, world, policies, horizon // 4 if quick else horizon, draws))
     return planned
 
 
-def spec(name: str, setting: str, value: float, residual: str = "after") -> str:
-    """Return the spec of a policy as the text states it, with another value of one threshold."""
-    return f"{name}-stated:{setting}={value:g}" + (BEFORE if READINGS["residual"].values[residual] else "")
+def spec(name: str, setting: str, value: float, lag: str = WAYS[0][0], residual: str = WAYS[0][1]) -> str:
+    """Return the spec of a policy as the text states it, with another value of one threshold, under a reading of what is open."""
+    return under(name, "stated", lag, residual, **{setting: f"{value:g}"})
 
 
-def reading(results: pd.DataFrame, residual: str) -> pd.DataFrame:
-    """Return the rows of one reading of the residual, with labels that do not say so."""
-    before = results["policy"].str.endswith(BEFORE)
-    part = results[before == READINGS["residual"].values[residual]]
-    return part.assign(policy=part["policy"].str.removesuffix(BEFORE))
+def reading(results: pd.DataFrame, *way: str) -> pd.DataFrame:
+    """Return the rows under one reading, with the labels of the first."""
+    varied = [(name, setting, value) for name in POLICIES for setting, values in SWEEPS.items() for value in values]
+    usual = results["policy"].map({spec(*given, *way): spec(*given) for given in varied})
+    return results.assign(policy=usual)[usual.notna()]
 
 
 def _rivals(results: pd.DataFrame, setting: str, value: float, grid: tuple[float, ...]) -> list[list[Order]]:
@@ -159,22 +168,17 @@ def _preferred(results: pd.DataFrame, name: str, text: str, setting: str) -> Cla
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
-    """Judge the paper's claims over its eight pairs of environment and policy, under both readings of the residual."""
-    found = {residual: _judged(reading(results, residual)) for residual in READINGS["residual"].values}
-    claims = [_both(dict(zip(found, same, strict=True))) for same in zip(*found.values(), strict=True)]
+    """Judge the paper's claims over its eight pairs of environment and policy, under every reading of lag and residual."""
+    found = {way: _judged(reading(results, *way)) for way in WAYS}
+    claims = [_every(dict(zip(found, same, strict=True))) for same in zip(*found.values(), strict=True)]
     return [*claims, hazard_claim(theory.age_cap(0.1, 0.5))]
 
 
-def _both(found: Mapping[str, Claim]) -> Claim:
-    """Return a claim with its verdict under every reading of the residual."""
-    first = found[READINGS["residual"].default]
-    words = "; ".join(f"residual {residual} the update: {claim.measured}" for residual, claim in found.items())
-    if len({claim.measured for claim in found.values()}) == 1:
-        words = first.measured
-    both = judge(("residual",), lambda residual: found[residual].verdict)
-    return first._replace(
-        measured=f"{words}; {both.words}", verdict=both.verdict, depends=(*first.depends, *both.depends)
-    )
+def _every(found: Mapping[tuple[str, ...], Claim]) -> Claim:
+    """Return a claim with its verdict under every reading, and the figures of the first."""
+    first, every = found[WAYS[0]], judge(OPEN_HERE, lambda *way: found[way].verdict)
+    words = f"{first.measured} (the first reading of each); {every.words}"
+    return first._replace(measured=words, verdict=every.verdict, depends=(*first.depends, *every.depends))
 
 
 def _judged(results: pd.DataFrame) -> list[Claim]:

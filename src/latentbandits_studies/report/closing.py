@@ -20,17 +20,18 @@ def main_table(results: pd.DataFrame) -> list[str]:
     """Return what the rows of the main table say: cells, winners, the order of the policies, and where StateLibrary stands."""
     found, own = agreement(results), library.standing(results)
     few = " A quick run: few matrices." if results["quick"].all() else ""
-    doubled = "Cells are twice the regret per group, as print is; settings were fitted to print."
+    doubled = "Ours is doubled, as print is; settings were fitted to print."
     lines = _item("Main table", [found.text + few, doubled])
-    lines += _item("Order", [f"From least to most regret, by the geometric mean of {len(rows())} environments."])
-    for group, (theirs, ours) in found.orders.items():
-        named = [", ".join(map(label, names)) for names in (theirs, ours)]
-        lines += _item(f"  {group}", [f"paper: {named[0]}", f"ours:  {'the same' if theirs == ours else named[1]}"])
+    lines += _item("Order", [f"From least to most regret (geometric mean of {len(rows())} environments)."])
+    for group, orders in found.orders.items():
+        theirs, ours = (", ".join(map(label, names)) for names in orders)
+        same = [f"paper and ours: {ours}"]
+        lines += _item(f"  {group}", same if theirs == ours else [f"paper: {theirs}", f"ours:  {ours}"])
     return [*lines, *_item("Beyond it", [own.text, own.limit_text, own.paper_text])]
 
 
 def screen(main: Sequence[str], judged: Judged, page: Path, following: Sequence[str]) -> str:
-    """Return the screen: at most 25 lines.
+    """Return the screen: at most 23 lines on a terminal of 80 columns. What quick runs point to is said of the first kind of claims.
 
     Parameters
     ----------
@@ -43,8 +44,10 @@ def screen(main: Sequence[str], judged: Judged, page: Path, following: Sequence[
     following : sequence of str
         What to do next, line by line.
     """
-    counted = {title: [claim for _, claim in of_kind(judged, kind)] for kind, title in KINDS.items()}
-    claims = [f"{title.removesuffix(' claims')}: {brief(given)}" for title, given in counted.items() if given]
+    claims: list[str] = []
+    for kind, title in KINDS.items():
+        shown = [claim for _, claim in of_kind(judged, kind) if not (claims and claim.points_to)]
+        claims += [f"{title.removesuffix(' claims')}: {brief(shown)}"] if shown else []
     return "\n".join([*main, *_item("Claims", claims), f"{'Page':{INDENT}}{page}", *_item("Next", following)])
 
 

@@ -99,18 +99,15 @@ class Standing(NamedTuple):
     def text(self) -> str:
         """How it stands beside the paper's best."""
         return (
-            f"StateLibrary, which is not the paper's, has less regret than its best policy with one group in {self.ahead} of "
-            f"{len(self.to_paper)} environments (beyond doubt in {self.sure}): {typical(self.to_paper):.2f} times on average."
+            f"StateLibrary, ours, has on average {typical(self.to_paper):.2f} times the regret of the paper's best with one group, "
+            f"less in {self.ahead} of {len(self.to_paper)} rows ({self.sure} beyond doubt)."
         )
 
     @property
     def limit_text(self) -> str:
         """How it stands beside the limit."""
-        near, far = self.to_limit.idxmin(), self.to_limit.idxmax()
-        return (
-            f"It has {typical(self.to_limit):.2f} times the regret of the limit "
-            f"({self.to_limit[near]:.2f} at {title(str(near))}, {self.to_limit[far]:.2f} at {title(str(far))})."
-        )
+        spread = f"{self.to_limit.min():.2f} to {self.to_limit.max():.2f}"
+        return f"It has {typical(self.to_limit):.2f} times the regret of the limit ({spread})."
 
     @property
     def paper_text(self) -> str:

@@ -248,15 +248,16 @@ def _own(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def finding(results: pd.DataFrame) -> str:
-    """Return how many simulated points lie below their bounds, the paper's and ours, and where one lies above."""
+    """Return how many simulated points lie below their bounds, the paper's and ours, and how many above."""
     table = bounds.points(results)
-    own = table["bound_of"].isin(("corrected", "gated"))
-    below = table["word"] == BELOW
-    broken = (table["word"] == ABOVE) & (table["case"] == bounds.KEPT) & (table["bound_of"] == "hazard")
-    return (
-        f"{(below & ~own).sum()} of {(~own).sum()} simulated points lie below the paper's bounds and {(below & own).sum()} of "
-        f"{own.sum()} below ours; the hazard corollary is exceeded at {broken.sum()} points of a counter-example."
-    )
+    paper = table["bound_of"].isin(("theorem", "periodic", "hazard"))
+    kept = paper & (table["bound_of"] == "hazard") & (table["case"] == bounds.KEPT)
+    parts = []
+    for words, chosen in (("the paper's bounds", paper & ~kept), ("ours", ~paper), ("the hazard corollary", kept)):
+        counts = table.loc[chosen, "word"].value_counts().reindex([BELOW, TIED, ABOVE], fill_value=0)
+        rest = "".join(f", {count} {word}" for word, count in counts.iloc[1:].items() if count)
+        parts.append(f"{counts[BELOW]} of {counts.sum()} are below {words}{rest}")
+    return f"Of the simulated regrets {parts[0]}; {parts[1]}. In a counter-example {parts[2]}."
 
 
 EXPERIMENT = Experiment(
