@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.agent import steps
+from latentbandits.compiled import machine_code
 from latentbandits.memories import parts, saved
 from latentbandits.parameters import replaced
 from latentbandits.policies.registry import REGISTRY
@@ -43,7 +45,7 @@ def named(name: str, arms: int = 3) -> Any:
 
 
 class Online:
-    """A policy that plays round by round, interpreted; rewards arrive when the test says so."""
+    """A policy that plays round by round; rewards arrive when the test says so."""
 
     def __init__(self, policy: Any, rewards: np.ndarray) -> None:
         self.policy, self.memory, self.random, self.rewards = policy, policy.init(), stream(1), rewards
@@ -54,8 +56,8 @@ class Online:
         choice = Choice.blank(self.policy)
         choice.arm_scores["available"] = available
         context = np.cos(np.arange(1, self.policy.covariates + 1) * self.now)
-        with np.errstate(all="ignore"):
-            self.policy.choose(self.memory, context, self.random, choice)
+        choose = machine_code(steps.choose, self.policy, self.memory, context, self.random, choice)
+        choose(self.policy, self.memory, context, self.random, choice)
         self.open.append((self.now, choice))
         self.now += 1
         return choice
@@ -63,8 +65,8 @@ class Online:
     def tell(self, place: int) -> None:
         round_, choice = self.open.pop(place)
         rewards = self.rewards[round_, range(self.policy.groups), choice.arms]
-        with np.errstate(all="ignore"):
-            self.policy.learn(self.memory, choice, rewards)
+        learn = machine_code(steps.learn, self.policy, self.memory, choice, rewards)
+        learn(self.policy, self.memory, choice, rewards)
 
     def grow(self) -> None:
         larger, self.memory = grown(self.policy, self.memory)

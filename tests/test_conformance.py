@@ -34,7 +34,7 @@ IGNORANT = {"random", "scripted", "best-single-arm", "state-oracle"}
 
 @pytest.mark.parametrize("name", VARIANTS)
 class TestPolicies(PolicyChecks):
-    rounds, redraws = 100, 2_500
+    rounds, redraws = 80, 2_500
 
     @pytest.fixture(autouse=True)
     def _chosen(self, name: str) -> None:

@@ -17,8 +17,8 @@ from latentbandits.random import below, normal, stream, uniform
 from latentbandits.simulation.batch import record_one
 from tests import naive, naive_filter, naive_planner
 
-ROUNDS = 600
-INTERPRETED_ROUNDS = 120
+ROUNDS = 300
+INTERPRETED_ROUNDS = 60
 # A comparison checks every round: most tests play the first ones, and `make test-slow` plays on
 LENGTHS = pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(3000, marks=pytest.mark.slow)])
 INTERPRETED_LENGTHS = pytest.mark.parametrize("rounds", [INTERPRETED_ROUNDS, pytest.param(400, marks=pytest.mark.slow)])

@@ -104,7 +104,12 @@ def contestants(specs: Iterable[str], arms: int = 2) -> dict[str, Contestant]:
     >>> [policy.interval for policy in contestants(["adarp-ucb-table:gated=False,interval=20", "rp-ucb"]).values()]
     [20, 10]
     """
-    return {spec: policy(spec, arms=arms) for spec in specs}
+    return {spec: _named(spec, arms) for spec in specs}
+
+
+@cache
+def _named(spec: str, arms: int) -> Contestant:
+    return policy(spec, arms=arms)
 
 
 def same_features(name: str, interval: int, lag: str = "") -> str:
