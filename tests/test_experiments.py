@@ -197,7 +197,11 @@ def test_a_killed_run_is_taken_up_again(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.fixture(scope="module")
 def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the results of a quick run, to be copied."""
-    return made_once(tmp_path_factory, NAME, lambda folder: reproduce([NAME], folder, "quick"))
+
+    def make(folder: Path) -> None:
+        reproduce([NAME], folder, "quick")
+
+    return made_once(tmp_path_factory, NAME, make)
 
 
 def test_reproduce_leaves_rows_and_a_description(quick_run: Path, tmp_path: Path) -> None:
