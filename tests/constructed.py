@@ -61,9 +61,10 @@ def verdicts(score: Callable[[pd.DataFrame], list[Claim]], base: Mapping[Key, fl
 
 
 def _quotient(upper: Sequence[np.ndarray], lower: Sequence[np.ndarray], among: int = 1) -> Order:
-    return _known(*(tuple(sample.tobytes() for sample in part) for part in (upper, lower)), among)
+    return _known(tuple(sample.tobytes() for sample in (*upper, *lower)), len(upper), among)
 
 
 @cache
-def _known(upper: tuple[bytes, ...], lower: tuple[bytes, ...], among: int) -> Order:
-    return quotient(*([np.frombuffer(sample) for sample in part] for part in (upper, lower)), among)
+def _known(samples: tuple[bytes, ...], above: int, among: int) -> Order:
+    numbers = [np.frombuffer(sample) for sample in samples]
+    return quotient(numbers[:above], numbers[above:], among)

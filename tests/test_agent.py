@@ -154,7 +154,7 @@ def test_exp3_survives_rewards_outside_its_range() -> None:
 def test_rewards_of_any_size_keep_the_memory_finite(size: float) -> None:
     generator = np.random.default_rng(0)
     for name in ONLINE:
-        agent = lb.Agent(lb.policy(name), seed=0)
+        agent = lb.Agent(lb.policy(name), seed=0, compiled=True)
         for _ in range(100):
             decision = agent.ask()
             agent.tell(decision, size * generator.standard_normal(len(decision.arms)).clip(-1, 1))

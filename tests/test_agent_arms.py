@@ -74,7 +74,7 @@ def test_bad_arms_are_refused(policy: Any, arms: Any, sentence: str) -> None:
 
 @pytest.mark.parametrize("name", CHANGING)
 def test_only_available_arms_are_played(name: str) -> None:
-    agent = lb.Agent(POLICIES[name], arms=["a", "b", "c"], seed=1)
+    agent = lb.Agent(POLICIES[name], arms=["a", "b", "c"], seed=1, compiled=True)
     for offered in (["a", "c"], ["b"], ["c", "b", "b"], ["a"]):
         assert {arm for arms in play(agent, 40, available=offered) for arm in arms} <= set(offered)
     agent.retire("b")
@@ -85,8 +85,8 @@ def test_only_available_arms_are_played(name: str) -> None:
 @pytest.mark.parametrize("name", GROWING)
 def test_a_spare_arm_that_is_never_available_changes_no_choice(name: str) -> None:
     policy = POLICIES[name]
-    plain = lb.Agent(policy, arms=["a", "b", "c"], seed=2)
-    larger = lb.Agent(policy, arms=["a", "b", "c"], seed=2)
+    plain = lb.Agent(policy, arms=["a", "b", "c"], seed=2, compiled=True)
+    larger = lb.Agent(policy, arms=["a", "b", "c"], seed=2, compiled=True)
     larger.add("spare")
     larger.retire("spare")
     assert play(plain, 150) == play(larger, 150)
@@ -94,7 +94,7 @@ def test_a_spare_arm_that_is_never_available_changes_no_choice(name: str) -> Non
 
 @pytest.mark.parametrize("name", GROWING)
 def test_adding_and_retiring_leaves_the_others_as_they_were(name: str) -> None:
-    agent = lb.Agent(POLICIES[name], arms=["a", "b", "c"], seed=2)
+    agent = lb.Agent(POLICIES[name], arms=["a", "b", "c"], seed=2, compiled=True)
     play(agent, 100)
     before = agent.memory
     agent.add("d")
@@ -109,13 +109,13 @@ def test_adding_and_retiring_leaves_the_others_as_they_were(name: str) -> None:
 
 @pytest.mark.parametrize("name", GROWING)
 def test_a_new_arm_is_tried_and_old_decisions_still_count(name: str, tmp_path: Path) -> None:
-    agent = lb.Agent(POLICIES[name], arms=["a", "b", "c"], seed=2)
+    agent = lb.Agent(POLICIES[name], arms=["a", "b", "c"], seed=2, compiled=True)
     play(agent, 60)
     waiting = [agent.ask() for _ in range(3)]
     agent.add("d")
     agent.retire(waiting[0].arm)
     agent.save(tmp_path / "agent")
-    other = lb.Agent.load(tmp_path / "agent")
+    other = lb.Agent.load(tmp_path / "agent", compiled=True)
     assert other.arms == agent.arms
     assert other.retired == agent.retired == (waiting[0].arm,)
     for decision in waiting:

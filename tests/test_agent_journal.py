@@ -49,15 +49,15 @@ def made(name: str, **settings: Any) -> lb.Agent:
 @pytest.mark.parametrize("name", ONLINE)
 def test_a_replayed_journal_gives_the_same_bits(name: str, tmp_path: Path) -> None:
     journal: list[str] = []
-    agent = made(name, journal=lambda event: journal.append(json.dumps(event)))
+    agent = made(name, journal=lambda event: journal.append(json.dumps(event)), compiled=True)
     moves = 400
     live(agent, moves, seed=1)
     assert len(journal) == 1 + moves
-    twin = made(name)
+    twin = made(name, compiled=True)
     for number, line in enumerate(journal):
         if number == moves // 2:
             twin.save(tmp_path / "twin")
-            twin = lb.Agent.load(tmp_path / "twin")
+            twin = lb.Agent.load(tmp_path / "twin", compiled=True)
         twin.apply(json.loads(line))
     assert snapshot(twin) == snapshot(agent)
     assert twin.stats[:6] == agent.stats[:6]

@@ -20,12 +20,13 @@ from latentbandits.policies.registry import REGISTRY
 from latentbandits_studies.experiments import winning_rates
 from latentbandits_studies.experiments.case import SIZES, Case, Size
 from latentbandits_studies.experiments.claims import VERDICTS
-from latentbandits_studies.experiments.paper.worlds import COLUMNS, QUICK_MATRICES, SWEEPS, TITLES, published, rows
+from latentbandits_studies.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, published, rows
 from latentbandits_studies.experiments.registry import experiment, experiments, ids
 from latentbandits_studies.experiments.reproduce import CELL, reproduce
 from latentbandits_studies.experiments.store import COLUMNS as ROWS
 from latentbandits_studies.experiments.store import Store
 from latentbandits_studies.experiments.table2 import settings as table2
+from tests.conftest import made_once
 from tests.fixtures import REGRET, WORLDS, regret
 from tests.test_golden_results import NAME, check_golden
 
@@ -48,17 +49,18 @@ def small(seed: int = 0, **changes: Any) -> Case:
 def test_every_experiment_has_settings_a_score_and_a_line() -> None:
     for one in experiments():
         assert one.summary
-        for size in SIZES:
-            cases = one.cases(size)
+        planned = {size: one.cases(size) for size in SIZES}
+        described = {}
+        for size, cases in planned.items():
             cells = [(case.name, label) for case in cases for label in case.policies]
             assert len(set(cells)) == len(cells)
-            for case in cases:
-                json.dumps(case.description())
-        rounds = [sum(case.rounds for case in one.cases(size)) for size in SIZES]
+            described[size] = [json.dumps(case.description()) for case in cases]
+        rounds = [sum(case.rounds for case in cases) for cases in planned.values()]
         assert rounds[0] <= rounds[1] <= rounds[2]
         assert rounds[0] < rounds[2]
-        quick, paper = ([case.keys for case in one.cases(size)] for size in ("quick", "paper"))
-        assert (quick == paper) == (one.judged == "full" and one.id != "state-library")  # which reads the main table
+        assert (described["quick"] == described["paper"]) == (
+            one.judged == "full" and one.id != "state-library"  # which reads the main table
+        )
 
 
 # What has labels of its own: oracles on the runs of a policy, idealised schedules, and runs of one policy
@@ -193,39 +195,41 @@ def test_a_killed_run_is_taken_up_again(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.fixture(scope="module")
-def ablation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the results of a quick run, to be copied."""
-    folder = tmp_path_factory.mktemp("ablation")
-    reproduce(["ablation"], folder, "quick")
-    return folder
+
+    def make(folder: Path) -> None:
+        reproduce([NAME], folder, "quick")
+
+    return made_once(tmp_path_factory, NAME, make)
 
 
-def test_reproduce_leaves_rows_and_a_description(ablation: Path, tmp_path: Path) -> None:
-    shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
-    outcomes = reproduce(["ablation"], tmp_path, "quick")
-    assert [outcome.experiment.id for outcome in outcomes] == ["ablation"]
+def test_reproduce_leaves_rows_and_a_description(quick_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(quick_run, tmp_path, dirs_exist_ok=True)
+    outcomes = reproduce([NAME], tmp_path, "quick")
+    assert [outcome.experiment.id for outcome in outcomes] == [NAME]
     assert {claim.verdict for claim in outcomes[0].claims} == {"cannot be judged"}  # a quick run
     assert {claim.points_to for claim in outcomes[0].claims} <= set(VERDICTS)
-    frame = pd.read_parquet(tmp_path / "ablation.parquet")
-    assert set(frame["case"]) == {f"stay {stay}, noise {noise}" for stay in (0.95, 0.5) for noise in (0.05, 0.01)}
-    described = json.loads((tmp_path / "ablation.json").read_text())
-    assert described == Store(tmp_path).descriptions()["ablation"]
+    frame = pd.read_parquet(tmp_path / f"{NAME}.parquet")
+    assert set(frame["case"]) == {*(f"{arms} arms" for arms in (2, 3, 5, 10, 20)), "20 arms, 2 sigma^2"}
+    described = json.loads((tmp_path / f"{NAME}.json").read_text())
+    assert described == Store(tmp_path).descriptions()[NAME]
     assert described["size"] == "quick"
-    assert described["cases"][0]["world"]["stickiness"] == 0.95
-    assert described["cases"][0]["policies"]["adasp-ucb-stated:lag=none"]["lag"] == "none"
-    assert (outcomes[0].computed, outcomes[0].reused) == (0, 332)
+    assert described["cases"][0]["world"]["stickiness"] == 0.99
+    assert described["cases"][0]["policies"]["rp-ucb:lag=one-hot"]["lag"] == "one-hot"
+    assert (outcomes[0].computed, outcomes[0].reused) == (0, 49)
 
 
-def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
+def test_seconds_are_those_of_all_cells(quick_run: Path, tmp_path: Path) -> None:
     """A cell that is computed again does not make the rest free."""
-    shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
-    whole = Store(tmp_path).descriptions()["ablation"]["seconds"]
-    next((tmp_path / "runs").glob("*.parquet")).unlink()
+    shutil.copytree(quick_run, tmp_path, dirs_exist_ok=True)
+    whole, case = Store(tmp_path).descriptions()[NAME]["seconds"], experiment(NAME).cases("quick")[0]
+    Store(tmp_path).path(case, "rp-ucb:lag=one-hot").unlink()
     seen: list[tuple[int, int]] = []
-    outcome = reproduce(["ablation"], tmp_path, "quick", progress=lambda done, total: seen.append((done, total)))[0]
-    assert (outcome.computed, outcome.reused) == (1, 331)
-    assert seen[-1] == (QUICK_MATRICES * 5000 + CELL, QUICK_MATRICES * 5000 + CELL)  # one policy
-    assert Store(tmp_path).descriptions()["ablation"]["seconds"] > 0.5 * whole
+    outcome = reproduce([NAME], tmp_path, "quick", progress=lambda done, total: seen.append((done, total)))[0]
+    assert (outcome.computed, outcome.reused) == (1, 48)
+    assert seen[-1] == (case.draws * case.horizon + CELL,) * 2  # one policy
+    assert Store(tmp_path).descriptions()[NAME]["seconds"] > 0.5 * whole
 
 
 @pytest.mark.parametrize(
@@ -268,25 +272,25 @@ def test_two_runs_at_once_keep_both_descriptions(tmp_path: Path) -> None:
     assert list(one.descriptions()) == ["ablation", "example"]
 
 
-def test_a_quick_run_does_not_replace_a_full_one(ablation: Path, tmp_path: Path) -> None:
-    shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
+def test_a_quick_run_does_not_replace_a_full_one(quick_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(quick_run, tmp_path, dirs_exist_ok=True)
     store = Store(tmp_path)
     store.compute(small())
-    store.save("ablation", store.rows([small()]))
-    store.note("ablation", [small()], "full")
+    store.save(NAME, store.rows([small()]))
+    store.note(NAME, [small()], "full")
     refusals: list[tuple[Size, str]] = [("quick", "a quick run"), ("paper", "without --full")]
     for size, said in refusals:
         with pytest.raises(
-            ValueError, match=rf"run is '{said}' but must be with --full, or in another folder: .*ablation\.parquet"
+            ValueError, match=rf"run is '{said}' but must be with --full, or in another folder: .*{NAME}\.parquet"
         ):
-            reproduce(["ablation"], tmp_path, size)
-    store.save("ablation", store.rows([small()], quick=True))
-    reproduce(["ablation"], tmp_path, "quick")
+            reproduce([NAME], tmp_path, size)
+    store.save(NAME, store.rows([small()], quick=True))
+    reproduce([NAME], tmp_path, "quick")
 
 
-def test_bad_workers_are_refused_even_when_nothing_is_left_to_do(ablation: Path) -> None:
+def test_bad_workers_are_refused_even_when_nothing_is_left_to_do(quick_run: Path) -> None:
     with pytest.raises(ValueError, match="reproduce: workers is 0 but must be an integer at least 1"):
-        reproduce(["ablation"], ablation, "quick", workers=0)
+        reproduce([NAME], quick_run, "quick", workers=0)
 
 
 def test_winning_rates_are_shares_of_duels(tmp_path: Path) -> None:

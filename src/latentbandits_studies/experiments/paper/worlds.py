@@ -109,7 +109,8 @@ def contestants(specs: Iterable[str], arms: int = 2) -> dict[str, Contestant]:
 
 @cache
 def _named(spec: str, arms: int) -> Contestant:
-    return policy(spec, arms=arms)
+    made: Contestant = policy(spec, arms=arms)
+    return made
 
 
 def same_features(name: str, interval: int, lag: str = "") -> str:
