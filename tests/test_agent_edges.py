@@ -2,10 +2,13 @@
 
 import os
 import warnings
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import latentbandits as lb
@@ -137,3 +140,27 @@ def test_a_read_only_cache_is_linked_into_folders_that_can_be_written(tmp_path: 
     finally:
         for folder in (source, source / "ready"):
             folder.chmod(0o755)
+
+
+def test_numbers_that_are_none_or_exact() -> None:
+    """Mutation: take what NumPy makes of them."""
+    agent = lb.Agent("ucb1")
+    decision = agent.ask()
+    masked = np.ma.masked_array([0.25], mask=[True])
+    for given in (np.ma.masked, masked, [np.ma.masked], [None], ["1"], Decimal("NaN")):
+        with pytest.raises(lb.InvalidValueError, match="rewards is"):
+            agent.tell(decision, given)  # type: ignore[arg-type]
+    assert agent.memory.counts.sum() == 0
+    agent.tell(decision, Decimal("0.25"))  # type: ignore[arg-type]
+    agent.tell(agent.ask(), [Fraction(1, 4)])  # type: ignore[list-item]
+    agent.tell(agent.ask(), np.ma.masked_array([0.25], mask=[False]))
+    assert agent.memory.sums.sum() == 0.75
+
+
+@pytest.mark.parametrize("arms", [10**9, 100_001])
+def test_a_mistyped_number_of_arms_is_refused(arms: int) -> None:
+    """Mutation: make the list of their names first."""
+    with pytest.raises(lb.InvalidValueError, match=f"arms is {arms} but must be at most 100,000"):
+        lb.Agent("ucb1", arms=arms)
+    with pytest.raises(lb.InvalidValueError, match=f"arms is {arms} but must be at most 100,000"):
+        lb.Agent(lb.policy("ucb1", arms=arms))

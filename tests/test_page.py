@@ -378,3 +378,31 @@ def test_files_name_no_outside_address_and_each_is_served() -> None:
         assert len(content.splitlines()) <= 400
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 100_000
     assert Path(FOLDER, "index.html").read_text().count("<script") == 1
+
+
+def test_no_card_of_the_top_is_half_empty(visit: Open) -> None:
+    """Mutation: three cards in one row, of which one has nine numbers."""
+    page = visit().enter()
+    expect(page.locator("#health div").first).to_be_visible()
+    filled = page.eval_on_selector_all(
+        ".heads > article",
+        "cards => cards.map(card => card.lastElementChild.getBoundingClientRect().bottom - card.getBoundingClientRect().top)",
+    )
+    heights = page.eval_on_selector_all(
+        ".heads > article", "cards => cards.map(card => card.getBoundingClientRect().height)"
+    )
+    assert len(heights) == 3
+    assert all(shown > 0.55 * height for shown, height in zip(filled, heights, strict=True))
+
+
+def test_cards_and_strip_count_the_same_visits(site: Site) -> None:
+    """Mutation: the visits that the policy counts, by another rule."""
+    path = "/experiments/demo-offers"
+    for _ in range(5):  # a minute may end between two reads
+        stays = [stay["regime"] for stay in site.send("GET", f"{path}/timeline")["stays"]]
+        now = site.send("GET", f"{path}/now")["regime"]
+        cards = {one["number"]: one["visits"] for one in site.send("GET", f"{path}/regimes")["regimes"]}
+        if {number: stays.count(number) for number in cards} == cards and cards[now["number"]] == now["visits"]:
+            break
+    assert cards == {number: stays.count(number) for number in cards}
+    assert now["visits"] == stays.count(now["number"])

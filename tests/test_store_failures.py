@@ -15,6 +15,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import (
+    Create,
     Decide,
     Expire,
     FencedError,
@@ -23,6 +24,7 @@ from latentbandits.store import (
     NotFoundError,
     Reader,
     Reward,
+    Spec,
     SQLite,
     StoreUnavailableError,
     replay,
@@ -281,3 +283,16 @@ def test_readers_see_what_is_stored_and_need_no_lock(case: Case) -> None:
         other.write_bytes(content)
         with pytest.raises(InvalidValueError, match="must be a store"):
             Reader(other)
+
+
+def test_what_a_start_repeats_is_bounded_over_all_experiments(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is short, and they are many. Mutation: look at each alone."""
+    case = make("ucb1")
+    for name in "fgh":
+        case.ledger.call(Create(name, Spec.of("ucb1", arms=["a", "b"]), "live"))
+        case.ledger.run([Decide(name)] * 20)
+    monkeypatch.setattr("latentbandits.store.ledger.SNAPSHOT_EVENTS", 25)
+    for _ in range(4):
+        case.ledger.renew()
+    kept = [len(case.ledger.storage.snapshots(row.id)) for row in case.ledger.storage.experiments()]
+    assert sorted(kept) == [0, 0, 1, 1]

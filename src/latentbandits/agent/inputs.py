@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence, Set
+from decimal import Decimal
 from typing import TypeGuard
 
 import numpy as np
@@ -11,12 +12,15 @@ from latentbandits.agent.decision import Name
 from latentbandits.protocols import LARGEST_REWARD, Oracle, Policy
 from latentbandits.settings import InvalidValueError, check_int, nearest
 
+MOST_ARMS = 100_000  # a mistyped number must not take all memory
 _SIZE = f"of size at most {LARGEST_REWARD:g}"
 
 
 def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Policy, list[Name]]:
     """Return the policy of an agent and the names of its arms, or refuse."""
     names: list[Name] | None
+    if _integer(arms) and int(arms) > MOST_ARMS:
+        raise InvalidValueError("Agent", "arms", arms, f"at most {MOST_ARMS:,}")
     names = (
         None
         if arms is None
@@ -26,6 +30,8 @@ def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Pol
     )
     if isinstance(policy, str):
         policy = specs.policy(policy, arms=None if names is None else len(names))
+    if isinstance(policy, Policy) and policy.arms > MOST_ARMS:
+        raise InvalidValueError("Agent", "arms", policy.arms, f"at most {MOST_ARMS:,}")
     if isinstance(policy, Oracle):
         raise InvalidValueError(
             "Agent", "policy", policy, "one that needs no knowledge of the world (BayesFilter takes it as settings)"
@@ -99,7 +105,11 @@ def received(rewards: object, groups: int) -> np.ndarray:
 def _numbers(field: str, given: object, rule: str) -> np.ndarray:
     """Return an array of numbers, or refuse."""
     try:
+        if np.ma.is_masked(given) or (isinstance(given, list | tuple) and any(one is np.ma.masked for one in given)):
+            raise TypeError  # as an array it would be a number
         values = np.asarray(given)
+        if values.dtype == object and all(isinstance(one, Decimal | numbers.Real) for one in values.flat):
+            values = values.astype(np.float64)
         if values.dtype.kind not in "biuf":
             raise TypeError
         return values.astype(np.float64)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Self, TypedDict, TypeGuard, cast
-from unicodedata import category
+from unicodedata import bidirectional, category
 
 from latentbandits.agent.decision import Name
 from latentbandits.agent.inputs import as_name, online
@@ -19,6 +19,17 @@ ANY_TIME = ("max_open", "floor", "holdback", "control", "window", "default", "le
 OUTSIDE = ("refuse", "clip")
 USUAL = "state-library"  # the policy of an experiment of which only the arms are given
 _UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # characters that are no text: control, half a pair, separators of lines
+_TURNING = (
+    "LRE",
+    "RLE",
+    "LRO",
+    "RLO",
+    "PDF",
+    "LRI",
+    "RLI",
+    "FSI",
+    "PDI",
+)  # those that let other text be read the other way round
 _LONGEST = 10 * 365 * 86_400.0  # seconds
 Expected = Policy | type | str | None  # the policy that a file must have
 PolicyRecord = TypedDict("PolicyRecord", {"class": str, "settings": dict[str, object]})
@@ -205,7 +216,9 @@ def refuse_unclear(names: Collection[Name]) -> None:
     latentbandits.settings.InvalidValueError: experiment: arms is ['1', 1] but must be names that differ when ...
     """
     for name in names:
-        if isinstance(name, str) and (not name.strip() or any(category(one) in _UNSEEN for one in name)):
+        if isinstance(name, str) and (
+            not name.strip() or any(category(one) in _UNSEEN or bidirectional(one) in _TURNING for one in name)
+        ):
             raise InvalidValueError(
                 "experiment", "arm", name, "a text that can be seen, without line breaks and control characters"
             )

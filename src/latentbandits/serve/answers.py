@@ -52,7 +52,7 @@ class Best(Answer):
 
 
 class Here(Answer):
-    """The regime that is most probable now; `typical_us` is how long a visit of it usually lasts."""
+    """The regime that is most probable now; `typical_us` is how long a visit usually lasts, `visits` those of seven days."""
 
     number: int
     probability: float
@@ -114,7 +114,7 @@ class ArmThere(Answer):
 
 
 class Regime(Answer):
-    """A regime that the policy remembers, and all arms in it."""
+    """A regime that the policy remembers, and all arms in it; `visits` are those of the timeline of the last seven days."""
 
     number: int
     probability: float

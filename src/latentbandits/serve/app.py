@@ -76,6 +76,7 @@ def create_app(service: Service, *also: Task, routes: Sequence[Route] = ROUTES) 
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
+    app.state.place = service.storage.place
     return app
 
 

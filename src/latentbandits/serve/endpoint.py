@@ -241,7 +241,8 @@ async def answer_problem(request: Request, problem: Exception) -> Response:
     """Answer a request that ended in an exception."""
     request.scope[REASON] = f"{type(problem).__name__}: {problem}"
     status = next((STATUSES[kind] for kind in type(problem).__mro__ if kind in STATUSES), 500)
-    return JSON(Problem(error=sentence(problem)), status, {"retry-after": "1"} if status == 503 else None)
+    text = sentence(problem).replace(request.app.state.place, "its store")  # where that is concerns the log alone
+    return JSON(Problem(error=text), status, {"retry-after": "1"} if status == 503 else None)
 
 
 async def answer_http(request: Request, problem: Exception) -> Response:

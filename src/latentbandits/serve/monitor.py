@@ -1,11 +1,11 @@
 """What is watched: whether the service lives, counters, and the log as a file."""
 
 import asyncio
-import contextlib
 from itertools import chain
 from typing import Annotated
 
 from msgspec import Meta
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
@@ -13,7 +13,6 @@ from latentbandits import __version__
 from latentbandits.serve.answers import Alive, Ready
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import ONE, UNTIL, Query
-from latentbandits.store import FencedError
 from latentbandits.store.export import pieces, table
 from latentbandits.store.replay import named
 
@@ -58,7 +57,8 @@ async def ready(call: Call) -> Ready:
         text = "serve: experiments are not open (it starts, or it stops); try again"
         raise HTTPException(503, text, {"retry-after": "1"})
     await service.probe()
-    rows, failed = await service.read(lambda reads: reads.experiments()), service.failed
+    rows, place = await service.read(lambda reads: reads.experiments()), service.storage.place
+    failed = {name: text.replace(place, "its store") for name, text in service.failed.items()}
     if failed and failed.keys() >= {row.name for row in rows if row.status != "archived"}:
         raise HTTPException(
             503, f"serve: no experiment can decide ({next(iter(failed.values()))})", {"retry-after": "1"}
@@ -69,18 +69,29 @@ async def ready(call: Call) -> Ready:
 @ROUTES.route("GET", "/metrics", "read", "Counters for Prometheus", everywhere=True, media="text/plain")
 async def metrics(call: Call) -> Response:
     """Return counters in the format of Prometheus."""
-    service, meters = call.service, call.service.meters
-    rows = await service.read(lambda reads: reads.experiments())
-    meters.forget_experiments()
-    for row in rows:
-        if row.status != "archived" and row.name not in service.unopened:
-            with contextlib.suppress(FencedError):  # another replica counts those that it holds
-                view = await service.view(row.name)
-                meters.set("open_decisions", "Decisions that wait for rewards", view.open, row.name)
-                for kind, count in view.counts.items():
-                    meters.set(f"{kind}_total", f"Decisions or rewards: {kind}", count, row.name)
-    meters.set("waiting", "Requests that wait for the store", service.writer.waiting)
-    meters.set("clock_behind_seconds", "What the system's clock has jumped ahead", service.clock_behind_us / 1e6)
-    meters.set("groups", "Transactions since the start", service.writer.groups)
-    meters.set("stored", "Requests in them", service.writer.stored)
-    return Response(meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    service = call.service
+    found = await service.writer.look(lambda ledger: ledger.counts())  # of those that this replica holds
+    numbers: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+    for name, counts in found.items():
+        for kind, count in counts.items():
+            metric = numbers.get(kind)
+            if metric is None:
+                metric = numbers[kind] = (
+                    GaugeMetricFamily(
+                        "latentbandits_open_decisions", "Decisions that wait for rewards", labels=["experiment"]
+                    )
+                    if kind == "open"
+                    else CounterMetricFamily(
+                        f"latentbandits_{kind}", f"Decisions or rewards: {kind}", labels=["experiment"]
+                    )
+                )
+            metric.add_metric([name], count)
+    writer, behind = service.writer, service.clock_behind_us / 1e6
+    one = [
+        GaugeMetricFamily("latentbandits_waiting", "Requests that wait for the store", writer.waiting),
+        GaugeMetricFamily("latentbandits_clock_behind_seconds", "What the system's clock has jumped ahead", behind),
+        CounterMetricFamily("latentbandits_groups", "Transactions since the start", writer.groups),
+        CounterMetricFamily("latentbandits_stored", "Requests in them", writer.stored),
+    ]
+    content = service.meters.text([*numbers.values(), *one])
+    return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")

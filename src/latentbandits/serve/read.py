@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -62,14 +63,21 @@ async def read_now(call: Call) -> answers.Now:
 @ROUTES.route("GET", f"{ONE}/regimes", "read", "Arm by regime")
 async def read_regimes(call: Call) -> answers.Regimes:
     """Show every arm in every regime that is remembered: mean, 95 % interval, number of rewards."""
-    view = await call.service.view(call.experiment)
+    service = call.service
+    view = await service.view(call.experiment)
     belief = view.belief
     if not isinstance(belief, Belief):
         return answers.Regimes(regimes=[], elsewhere=None, noise=None)
+    since = service.now_us() // MINUTE_US - 7 * history.DAY
+    rows = await service.read(lambda reads: service.past.rows(reads, view.id, since))
+    present = _present(view)
+    visits = history.stays(rows, None if present is None else present.number)
+    stays = Counter(stay.regime for stay in visits)
     regimes = [
         fill(
             answers.Regime,
             state,
+            visits=stays[state.number],
             dwell_rounds=state.dwell,
             arms=[
                 _arm_there(arm, mean, count, belief.noise)
@@ -219,7 +227,8 @@ def _present(view: View) -> Remembered | None:
 
 def _here(state: Remembered, visits: list[answers.Stay]) -> answers.Here:
     since, typical = visits[-1].from_us if visits else None, history.typical_us(visits, state.number)
-    return fill(answers.Here, state, since_us=since, dwell_rounds=state.dwell, typical_us=typical)
+    counted = sum(stay.regime == state.number for stay in visits)
+    return fill(answers.Here, state, visits=counted, since_us=since, dwell_rounds=state.dwell, typical_us=typical)
 
 
 def _since(call: Call, query: Since) -> int:

@@ -5,13 +5,15 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from latentbandits.serve.access import Access
 from latentbandits.serve.history import Past
@@ -210,8 +212,6 @@ class Meters:
             "latentbandits_seconds", "Seconds to an answer", ("endpoint",), registry=self._registry, buckets=BUCKETS
         )
         self._metrics = cache(lambda endpoint, status: (counter.labels(endpoint, status), times.labels(endpoint)))
-        self._gauges: dict[str, Gauge] = {}
-        self._of_experiments: list[Gauge] = []
         self._decisions: deque[float] = deque(maxlen=KEPT)
 
     def note(self, endpoint: str, status: int, seconds: float) -> None:
@@ -222,26 +222,25 @@ class Meters:
         if endpoint == "decide":
             self._decisions.append(seconds)
 
-    def set(self, name: str, help_text: str, value: float, experiment: str | None = None) -> None:
-        """Set a number that goes up and down, of the service or of one experiment."""
-        gauge = self._gauges.get(name)
-        if gauge is None:
-            labels = () if experiment is None else ("experiment",)
-            gauge = self._gauges[name] = Gauge(f"latentbandits_{name}", help_text, labels, registry=self._registry)
-            self._of_experiments += [gauge] * len(labels)
-        (gauge if experiment is None else gauge.labels(experiment)).set(value)
-
-    def forget_experiments(self) -> None:
-        """Forget the numbers of all experiments: some may be held by another replica by now."""
-        for gauge in self._of_experiments:
-            gauge.clear()
-
-    def text(self) -> bytes:
-        """Return everything in the format of Prometheus."""
-        return generate_latest(self._registry)
+    def text(self, numbers: Iterable[Metric]) -> bytes:
+        """Return everything in the format of Prometheus, with some numbers that are as they are now."""
+        now = CollectorRegistry()
+        now.register(_Now(list(numbers)))
+        return generate_latest(self._registry) + generate_latest(now)
 
     @property
     def p99_ms(self) -> float | None:
         """The 99th percentile of the last decisions, in milliseconds."""
         seconds = sorted(self._decisions)
         return 1000 * seconds[int(0.99 * (len(seconds) - 1))] if seconds else None
+
+
+class _Now(Collector):
+    """Numbers as they are now."""
+
+    def __init__(self, numbers: list[Metric]) -> None:
+        self._numbers = numbers
+
+    def collect(self) -> list[Metric]:
+        """Return them."""
+        return self._numbers

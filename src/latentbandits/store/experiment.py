@@ -27,6 +27,8 @@ from latentbandits.store.minutes import Minutes
 from latentbandits.store.queries import Reads
 from latentbandits.store.records import Answered, Group, Row
 
+COUNTED_ENDS = ("rewarded", "expired", "censored", "late", "early", "corrected", "clipped")
+
 
 class Experiment:
     """One experiment of a ledger.
@@ -54,6 +56,13 @@ class Experiment:
     def name(self) -> str:
         """Its name."""
         return self.row.name
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What happened to its decisions and, since the start, duplicates, conflicts and rewards that were refused."""
+        counts = self.state.counts
+        found = {"decided": self.state.decided} | {name: counts[name] for name in COUNTED_ENDS}
+        return found | {"duplicates": self.duplicates, "conflicts": self.conflicts, "refused": self.state.refused}
 
     def group(self) -> Group:
         """Return what is to be appended."""

@@ -21,7 +21,7 @@ from latentbandits.store import replay, requests
 from latentbandits.store.clock import Clock
 from latentbandits.store.errors import FencedError, NotFoundError, StoreUnavailableError
 from latentbandits.store.experiment import Experiment
-from latentbandits.store.held import Held
+from latentbandits.store.held import SNAPSHOT_EVENTS, Held
 from latentbandits.store.queries import Storage
 from latentbandits.store.records import Group, Row
 from latentbandits.store.view import View
@@ -281,8 +281,14 @@ class Ledger:
             self.storage.probe()
 
     def renew(self) -> None:
-        """Go on holding what is open, though nothing happens to it: for a service, which keeps what it has."""
+        """Go on holding what is open, though nothing happens to it: for a service, which keeps what it has.
+
+        If a start would repeat too much, the one that is furthest behind keeps a snapshot.
+        """
         with self._lock:
+            held = self._held.values()
+            if sum(one.behind for one in held) > SNAPSHOT_EVENTS:
+                max(held, key=lambda one: one.behind).keep(self.storage)
             self.storage.renew([held.row.id for held in self._held.values() if held.experiment is not None])
 
     def snapshot(self, name: str) -> None:
@@ -298,6 +304,14 @@ class Ledger:
         with self._lock:
             one, held = self._ready(name), self._held[name]
             return View.of(one, held.bound, held.snapshot)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return what happened to the decisions of every experiment that is at work here, and how many are `open`."""
+        with self._lock:
+            working = {name: held.experiment for name, held in self._held.items()}
+            return {
+                name: {"open": len(one.state.open), **one.counts} for name, one in working.items() if one is not None
+            }
 
     def state(self, name: str, look: Callable[[State], Seen]) -> Seen:
         """Return what a function finds in a state, which it must not change."""

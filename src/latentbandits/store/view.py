@@ -53,13 +53,8 @@ class View(NamedTuple):
         """Return what can be seen of an experiment at work."""
         state, row = experiment.state, experiment.row
         belief = state.player.belief() if state.player.policy.has_belief else None
-        counts = {"decided": state.decided} | {
-            name: state.counts[name]
-            for name in ("rewarded", "expired", "censored", "late", "early", "corrected", "clipped")
-        }
-        counts |= {"duplicates": experiment.duplicates, "conflicts": experiment.conflicts, "refused": state.refused}
         oldest = next((waiting.at_us for waiting in state.open.values()), None)
         return cls(
-            row.name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, counts, len(state.open),
+            row.name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, experiment.counts, len(state.open),
             state.waiting, one_sided(state), oldest, belief, compiled, snapshot, state.diverged, row.id, list(state.player.names),
         )  # fmt: skip

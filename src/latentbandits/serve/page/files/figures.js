@@ -46,7 +46,7 @@ function belief(shown) {
       stays.map((stay, place) => strip(stay, place, x, bottom, shown.until)),
     ],
     read: (minute) => (at(minute) ? `${hour(minute)}: ${words(at(minute))}` : ""),
-    legend: [...main.map((regime) => entry(regimeColour(regime), regimeName(regime))), entry("new", NEW)],
+    legend: [...main.map((regime) => entry(regimeColour(regime), `${regimeName(regime)}${forgotten(regime)}`)), entry("new", NEW)],
   });
   tabled($("belief-table"), () => {
     const ends = [];
@@ -60,6 +60,9 @@ function belief(shown) {
     regimeName(stay.regime), hour(stay.from), stay.until === null ? "now" : hour(stay.until),
     lasting(((stay.until ?? shown.until) - stay.from) * MINUTE)]).reverse()));
 }
+
+/** What a legend says of a regime that has no card any more: the policy has merged it with another one, or dropped it. */
+const forgotten = (regime) => (!state.regimes?.regimes.length || state.regimes.regimes.some((one) => one.number === regime) ? "" : " (no longer remembered)");
 
 function strip(stay, place, x, bottom, until) {
   const [left, right] = [x(stay.from), x(stay.until ?? until)];

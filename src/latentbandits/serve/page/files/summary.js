@@ -28,7 +28,9 @@ export function best() {
     say($("seen"), "");
   } else {
     const since = regime.since_us === null ? "" : `, since ${time(regime.since_us)}`;
-    say($("regime"), `Regime ${regime.number}, belief ${sure(regime.probability)}${since}.${expected}`);
+    const alone = leaderIn(regime.number);
+    const other = found && alone && String(alone.arm) !== String(found.arm) ? ` In this regime alone ${alone.arm} has earned most; the policy reckons with the others too.` : "";
+    say($("regime"), `Regime ${regime.number}, belief ${sure(regime.probability)}${since}.${expected}${other}`);
     const typical = regime.typical_us === null ? "" : `, typical stay ${lasting(regime.typical_us)}`;
     const visit = regime.visits > 1 ? `Seen before: ${ordinal(regime.visits)} visit${typical}.` : "First visit: not seen before.";
     const strange = elsewhere > 0.05 ? ` With probability ${share(elsewhere)} this is a regime that is new.` : "";
@@ -51,7 +53,7 @@ export function gain() {
     const sure = low !== null && (low > 0 || high < 0);
     box.classList.add(!sure ? "unsure" : low > 0 ? "good" : "bad");
     say(box, `${!sure ? "Not clear yet" : low > 0 ? "Yes" : "No, less"}: ${signed(difference)} per decision`);
-    say($("gain-more"), `95 % interval ${between(low, high)}. Since the start ${signed(sum)} in all, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
+    say($("gain-more"), `95 % interval ${between(low, high)}. That makes about ${signed(sum)} in all, an estimate that follows the difference, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
   }
 }
 
@@ -119,12 +121,17 @@ export function regimes() {
     left > 0 ? h("p", { class: "muted" }, `${times(left, "more regime")} with fewer visits: the interface has all of them.`) : null);
 }
 
+/** The arm with the highest mean in a regime, null if none was tried there. */
+function leaderIn(number) {
+  const tried = (state.regimes?.regimes.find((one) => one.number === number)?.arms ?? []).filter((arm) => arm.mean !== null);
+  return tried.length ? tried.reduce((a, b) => (b.mean > a.mean ? b : a)) : null;
+}
+
 function card(one, here, reach) {
-  const arms = one.arms.slice(0, MOST), tried = one.arms.filter((arm) => arm.mean !== null);
-  const leader = tried.length ? tried.reduce((a, b) => (b.mean > a.mean ? b : a)) : null;
+  const arms = one.arms.slice(0, MOST), leader = leaderIn(one.number);
   return h("article", { class: here ? "regime here" : "regime" },
     h("div", { class: "head" }, h("h3", {}, chip(regimeColour(one.number)), regimeName(one.number), here ? h("span", { class: "badge" }, "now") : null)),
-    h("p", { class: "muted" }, `Belief ${sure(one.probability)}, ${times(one.visits, "visit")}, about ${times(Math.round(one.dwell_rounds), "round")} each.`),
+    h("p", { class: "muted" }, `Belief ${sure(one.probability)}, ${times(one.visits, "visit")} within a week, about ${times(Math.round(one.dwell_rounds), "round")} each.`),
     armTable(arms, leader, reach), one.arms.length > MOST ? h("p", { class: "muted" }, `and ${count(one.arms.length - MOST)} other arms`) : null);
 }
 
