@@ -259,7 +259,8 @@ def test_a_service_answers_threads_and_batches() -> None:
         assert made[1].arm == "c"
         assert one.forget(made[2]) == "accepted"
         assert one.forget(made[0]) == "accepted"
-        assert one.tell(spare := one.ask(), 0.5) == "accepted"
+        spare = one.ask()
+        assert one.tell(spare, 0.5) == "accepted"
         with pytest.raises(ServiceError, match="decision to correct"):  # mutation: `correct` is not sent
             one.tell(spare, 1.0, correct=True)
         told = one.tell_many([(made[1], 1.0), (made[2], 0.0), (made[0], 0.0), ("f" * 25, 1.0)])

@@ -207,7 +207,7 @@ class Agent(Telling):
         if state.is_full and not self._warned and ends.closing(state, self._now_us()) is None:
             self._warned = True
             warn_of_dropping(state.spec.max_open)
-        if not self._warned_of_one_side and (problem := ends.one_sided(state)) is not None:
+        if not (state.counts["varied"] or self._warned_of_one_side) and (problem := ends.one_sided(state)) is not None:
             self._warned_of_one_side = True
             warn_of_one_side(problem)
         with lock.raw:
@@ -256,12 +256,8 @@ class Agent(Telling):
             try:
                 lock.busy = True
                 state = self._state
-                if (
-                    state.spec.window is not None
-                    or correct
-                    or state.spec.reward_range is not None
-                    or state.past is not None
-                ):
+                spec = state.spec
+                if correct or spec.window is not None or spec.reward_range is not None or state.past is not None:
                     return self._tell(decision, rewards, correct)
                 key = self._player.find(decision, self._session)
                 # the usual case first, since checks take longer than learning

@@ -247,9 +247,11 @@ class State:
             counts["unlearned"] += 1
         counts[COUNTED[kind]] += 1
         if kind == "reward" and not counts["varied"] and rewards is not None:
+            first = rewards.item(0)
             if self.first is None:
-                self.first = rewards.item(0)
-            counts["varied"] = int((rewards != self.first).any())
+                self.first = first
+            if first != self.first or (len(rewards) > 1 and (rewards != first).any()):
+                counts["varied"] = 1
         self.head += 1
         self.last_us = at_us
 
