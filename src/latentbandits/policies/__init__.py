@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from latentbandits.policies.ab_test import ABTest as ABTest
+    from latentbandits.policies.arm_library import ArmLibrary as ArmLibrary
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
     from latentbandits.policies.bayes_filter import BayesGreedy as BayesGreedy
     from latentbandits.policies.bayes_planner import BayesPlanner as BayesPlanner

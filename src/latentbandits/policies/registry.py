@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from latentbandits.parameters import Settings, divided
 from latentbandits.policies.ab_test import ABTest
+from latentbandits.policies.arm_library import ArmLibrary
 from latentbandits.policies.bayes_filter import BayesFilter, BayesGreedy
 from latentbandits.policies.bayes_planner import BayesPlanner, PlanningFilter
 from latentbandits.policies.change_point_thompson import ChangePointThompson
@@ -152,6 +153,12 @@ REGISTRY: Mapping[str, Registration] = {
         "black --",
         "the same with a library of two states: no memory",
         _fixed(states=2),
+    ),
+    "arm-library": Registration(
+        "ArmLibrary",
+        ArmLibrary,
+        "black -.",
+        "keeps the levels of every arm by itself and looks again at arms that may have recovered; needs no settings",
     ),
     "adarp-ucb": Registration(
         "AdaRP-UCB",
