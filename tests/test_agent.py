@@ -295,4 +295,4 @@ def test_a_line_says_what_an_agent_is_also_within_a_call() -> None:
     agent.ask()
     assert repr(agent) == "<Agent: UCB1, 2 arms, 2 asked, 1 told, 1 open>"
     assert lines[0] == "<Agent: UCB1, 3 arms, 0 asked, 0 told, 0 open>"
-    assert lines[-1] == "<Agent: UCB1, 2 arms, 1 asked, 1 told, 0 open>"
+    assert lines[-1] == "<Agent: UCB1, 2 arms, 2 asked, 1 told, 1 open>"  # the journal hears what came of it

@@ -11,7 +11,6 @@ import pytest
 import latentbandits as lb
 from latentbandits.serve.routes import ROUTES
 from latentbandits.serve.service import expire
-from latentbandits.store import StoreUnavailableError
 from tests.services import Web
 
 Make = Callable[..., Web]
@@ -415,38 +414,6 @@ def test_the_past_is_read_once_and_stays_right(make: Make) -> None:
         web.clock.move(25)
         web.reward(web.decide(), 0.1 * (n % 3))
         since = whole[3].minute if n == 10 else since
-
-
-def test_metrics_are_counted_without_looking_at_beliefs(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Totals are counters. Mutation: a view of every experiment, which takes a millisecond each."""
-    web.reward(web.decide(), 0.5)
-
-    def looked(*_: Any) -> Any:
-        raise AssertionError
-
-    monkeypatch.setattr("latentbandits.store.ledger.View.of", looked)
-    lines = web.response("GET", "/metrics").text.splitlines()
-    assert 'latentbandits_decided_total{experiment="e"} 1.0' in lines
-    assert 'latentbandits_open_decisions{experiment="e"} 0.0' in lines
-    kinds = dict(line.split()[2:] for line in lines if line.startswith("# TYPE"))
-    totals = {name for name in kinds if name.endswith("_total")}
-    assert totals >= {f"latentbandits_{kind}_total" for kind in ("requests", "decided", "rewarded", "late", "stored")}
-    assert {kinds[name] for name in totals} == {"counter"}
-    assert kinds["latentbandits_open_decisions"] == "gauge"
-
-
-def test_no_answer_says_where_the_store_is(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutation: send what the log has."""
-
-    def full(*_: Any) -> Any:
-        raise StoreUnavailableError(f"store: {web.storage.place} cannot be used now (disk full); try again")
-
-    monkeypatch.setattr(web.storage, "append", full)
-    status, said = web.send("POST", f"{E}/decide", {})
-    assert (status, said["error"]) == (503, "store: its store cannot be used now (disk full); try again")
-    assert web.storage.place in web.said.getvalue()
-    status, said = web.send("GET", "/ready")
-    assert (status, web.storage.place in str(said)) == (503, False)
 
 
 def test_no_name_turns_the_text_around(web: Web) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from latentbandits.agent import Decision
-from latentbandits.store import Decide, Ledger, Reader, SQLite
+from latentbandits.store import Decide, Ledger, Reader, SQLite, StoreUnavailableError
 from tests.serve_load import work
 from tests.services import ADMIN, Process, Web
 from tests.stores import assert_kept, repeated
@@ -346,3 +346,35 @@ def test_a_store_that_does_not_answer_does_not_keep_it_from_stopping(tmp_path: P
     code, _, log = server.stop()
     assert code == 1
     assert "not stopped in time" in log
+
+
+def test_metrics_are_counted_without_looking_at_beliefs(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Totals are counters. Mutation: a view of every experiment, which takes a millisecond each."""
+    web.reward(web.decide(), 0.5)
+
+    def looked(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr("latentbandits.store.ledger.View.of", looked)
+    lines = web.response("GET", "/metrics").text.splitlines()
+    assert 'latentbandits_decided_total{experiment="e"} 1.0' in lines
+    assert 'latentbandits_open_decisions{experiment="e"} 0.0' in lines
+    kinds = dict(line.split()[2:] for line in lines if line.startswith("# TYPE"))
+    totals = {name for name in kinds if name.endswith("_total")}
+    assert totals >= {f"latentbandits_{kind}_total" for kind in ("requests", "decided", "rewarded", "late", "stored")}
+    assert {kinds[name] for name in totals} == {"counter"}
+    assert kinds["latentbandits_open_decisions"] == "gauge"
+
+
+def test_no_answer_says_where_the_store_is(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: send what the log has."""
+
+    def full(*_: Any) -> Any:
+        raise StoreUnavailableError(f"store: {web.storage.place} cannot be used now (disk full); try again")
+
+    monkeypatch.setattr(web.storage, "append", full)
+    status, said = web.send("POST", f"{E}/decide", {})
+    assert (status, said["error"]) == (503, "store: its store cannot be used now (disk full); try again")
+    assert web.storage.place in web.said.getvalue()
+    status, said = web.send("GET", "/ready")
+    assert (status, web.storage.place in str(said)) == (503, False)
