@@ -193,18 +193,20 @@ class NaiveStateLibrary:
         """
         best, greedy = self.cloud.best, first_best(available, values)
         hazard = 1 - best.stay()
+        leaving = (best.left() + 2) / (best.now.spent + 2 / hazard)
         for particle in self.cloud.particles:
             means = [mean + effect for mean, effect in zip(particle.now.means, effects, strict=True)]
             gain = max(means[arm] for arm in available) - means[greedy]
             if gain > 0:
+                weight = min(max(leaving / hazard, 1) * particle.weight, 1)
                 for arm in range(self.arms):
                     worth = 0.35 * math.sqrt(len(best.library) / hazard)
                     price = values[greedy] - values[arm]
                     if price > 0 and particle.now.entered > 1:
-                        worth = max(worth, math.sqrt(price / (2 * gain * hazard)))
+                        worth = max(worth, math.sqrt(price / (2 * gain * leaving)))
                     square = self.difference(particle, arm)
                     decides = square / (square + 4 * self.scale.noise**2)
-                    indices[arm] += particle.weight * gain * worth * decides / (1 + self.pending(arm))
+                    indices[arm] += weight * gain * worth * decides / (1 + self.pending(arm))
 
     def difference(self, particle: Particle, arm: int) -> float:
         """Return by how much a particle and the heaviest one differ on an arm, squared."""

@@ -84,6 +84,7 @@ TESTING = 0.35  # of the worth of telling particles apart | measured: 0.25, 0.5 
 RARE = 0.002  # chance of a change below which what follows it is left out | resolution: saves time
 LIKELY = 0.1  # chance of a change above which what is unknown of it counts | measured as a whole: alternation 0.82
 TEST_NOISE = 4.0  # variances of the noise against which a test tells particles apart | not measured alone
+LEAVING = 2.0  # pseudo-changes of the hazard of one state in tests | measured: none instead a rare disaster 1.20, 104 worlds 0.992
 
 # --- correctors: lag ---
 LAG_REWARDS = 2.0  # rewards that an arm's overall mean is worth in every cell | not measured alone

@@ -98,11 +98,13 @@ def add_tests(memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
     If a particle is right, playing on costs ``gain`` per round; an arm on which it differs from the heaviest particle by much more than
     the noise decides at once. The greedy arm is such a test too, and it is free: where it distinguishes them, no other is needed::
 
-        index(arm) += sum over particles of weight * worth * gain * d^2 / (d^2 + 4 noise^2) / (1 + rewards of the arm under way)
-        worth = 0.35 * sqrt(known states / (1 - stay)), or sqrt(price / (2 gain (1 - stay))) if that is more, for states entered before
-        gain  = highest mean of the particle, of available arms - its mean of the greedy arm
-        d^2   = (its mean of the arm - the heaviest particle's)^2 + deviation^2
-        price = value of the greedy arm - value of the arm
+        index(arm) += sum over particles of weight * times * worth * gain * d^2 / (d^2 + 4 noise^2) / (1 + rewards of the arm under way)
+        worth   = 0.35 * sqrt(known states / (1 - stay)), or sqrt(price / (2 gain leaving)) if that is more, for states entered before
+        gain    = highest mean of the particle, of available arms - its mean of the greedy arm
+        d^2     = (its mean of the arm - the heaviest particle's)^2 + deviation^2
+        price   = value of the greedy arm - value of the arm
+        leaving = (left + 2) / (spent + 2 / (1 - stay))      hazard of the heaviest particle's state
+        times   = leaving / (1 - stay), at least 1
     """
     library, standard, effects, arm_scores = (
         memory.library,
@@ -114,6 +116,10 @@ def add_tests(memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
     z = library.particles[best].here
     noise = constants.TEST_NOISE * standard.noise[0].sd * standard.noise[0].sd
     worth = constants.TESTING * math.sqrt(library.particles[best].known / (1.0 - stay))
+    hazard = 1.0 - stay
+    state = library.states[best, z]
+    leaving = (state.left + constants.LEAVING) / (state.spent + constants.LEAVING / hazard)
+    times = max(leaving / hazard, 1.0)
     for i in range(library.core[0].live):
         slot = library.slots[i]
         here = library.particles[slot].here
@@ -124,7 +130,7 @@ def add_tests(memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
                 more = means[arm].average - means[greedy].average
                 gain = max(gain, more + effects[arm] - effects[greedy])
         if gain > 0.0:
-            weight = library.particles[slot].weight
+            weight = min(times * library.particles[slot].weight, 1.0)
             for arm in range(len(effects)):
                 far = means[arm].average - library.means[best, z, arm].average
                 deviation = standard.deviation[means[arm].count]
@@ -132,6 +138,6 @@ def add_tests(memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
                 price = arm_scores[greedy].value - arm_scores[arm].value
                 useful = worth
                 if price > 0.0 and library.states[slot, here].entered > 1.0:
-                    useful = max(useful, math.sqrt(price / (2.0 * gain * (1.0 - stay))))
+                    useful = max(useful, math.sqrt(price / (2.0 * gain * leaving)))
                 value = weight * gain * useful * square / (square + noise)
                 arm_scores[arm].index += value / (1.0 + memory.history.pending[arm])
