@@ -22,11 +22,10 @@ from tests.naive_particles import (
 class Cloud:
     """All particles: two at first, of which one expects a change in every other round, unless there are observed features."""
 
-    def __init__(
-        self, arms: int, scale: Scale, urns: Urns, most: int, floor: float, likeness: float, fast_switching: bool
-    ) -> None:
+    def __init__(self, arms: int, scale: Scale, urns: Urns, most: int, floor: float, fast_switching: bool) -> None:
         self.arms, self.scale, self.urns = arms, scale, urns
-        self.most, self.floor, self.likeness, self.fast_switching = most, floor, likeness, fast_switching
+        self.most, self.floor, self.fast_switching = most, floor, fast_switching
+        self.likeness = 1 if floor > 0 else 0
         self.turn = 0
 
     def begin(self, front: int, since: int) -> None:
@@ -45,16 +44,13 @@ class Cloud:
     def blank(self, entered: int = 0) -> Remembered:
         return Remembered([self.scale.centre()] * self.arms, [0] * self.arms, entered)
 
-    def advance(self, seen: Seen, outliers: bool) -> None:
-        """Advance every particle by one round: branch, prune, change, add the rewards, merge."""
+    def advance(self, seen: Seen, outliers: bool) -> float:
+        """Advance every particle by one round: branch, prune, change, add the rewards, merge; returns how likely the rewards were."""
         late = seen.number <= self.front
         make = self.late_branches if late else self.branches
-        kept = prune(
-            [each for particle in self.particles for each in make(particle, seen, outliers)],
-            self.most,
-            self.floor,
-            seen.u,
-        )
+        branches = [each for particle in self.particles for each in make(particle, seen, outliers)]
+        evidence = sum(weight for _, _, weight in branches)
+        kept = prune(branches, self.most, self.floor, seen.u)
         total = 0.0
         for _, _, chance in kept:
             total += chance
@@ -74,6 +70,7 @@ class Cloud:
             self.merge(self.particles[self.turn % len(self.particles)])
         self.front = max(self.front, seen.number)
         self.best = max(self.particles, key=lambda particle: particle.weight)
+        return evidence
 
     def children(self, kept: Sequence[Branch]) -> list[Particle]:
         """Return a particle for every branch: the first of a particle takes its place, the others come last."""

@@ -17,6 +17,7 @@ from tests.naive_differences import Differences
 from tests.naive_features import Slopes
 from tests.naive_lag import LagModel
 from tests.naive_particles import Group, Particle, Scale, Seen, Urns
+from tests.naive_staleness import Staleness
 from tests.naive_trust import Trust
 
 
@@ -45,23 +46,16 @@ class NaiveStateLibrary:
         particles: int,
         states: int,
         floor: float,
-        likeness: float,
-        optimism: float,
-        testing: float,
-        novelty: float,
-        stay_prior: float,
-        change_prior: float,
-        structure: float,
         levels: int,
         trust: bool,
-        max_idle_rounds: int,
+        staleness: bool,
     ) -> None:
         self.draws, self.arms, self.groups, self.given_noise = draws, arms, groups, noise
-        self.optimism, self.testing, self.levels, self.max_idle_rounds = optimism, testing, levels, max_idle_rounds
+        self.levels = levels
         self.fixed_range = high > low
         self.scale = Scale()
-        urns = Urns(states, novelty, stay_prior, change_prior, structure)
-        self.cloud = Cloud(arms, self.scale, urns, particles, floor, likeness, fast_switching=covariates == 0)
+        urns = Urns(states)
+        self.cloud = Cloud(arms, self.scale, urns, particles, floor, fast_switching=covariates == 0)
         self.slopes = Slopes(arms, covariates, self.scale)
         self.differences = Differences(groups, self.slopes)
         self.context: Floats = np.zeros(covariates)
@@ -71,9 +65,8 @@ class NaiveStateLibrary:
         )
         self.history: list[Seen] = []
         self.different: set[float] = set()  # different rewards
-        self.played = [0] * arms
         self.trust = Trust(trust)
-        self.forced = 0
+        self.staleness = Staleness(arms, self.cloud, staleness)
         self.probe_reasons: frozenset[str] = frozenset()
         self.scale.given = self.fixed_range
         if self.fixed_range:
@@ -85,6 +78,7 @@ class NaiveStateLibrary:
         self.noise_at_start = self.scale.noise
         self.cloud.begin(front, since=front if len(self.history) > 256 else 0)
         self.lag = LagModel(self.arms, self.levels, self.scale)
+        self.staleness.begin()
 
     # Choosing
 
@@ -107,7 +101,7 @@ class NaiveStateLibrary:
         """Return the best arm and the one to play, with the reason; `values` are without the effects of features."""
         effects = self.slopes.effects(self.context)
         values = [value + effect for value, effect in zip(values, effects, strict=True)]
-        indices = [value + self.optimism * extra for value, extra in zip(values, self.hope(), strict=True)]
+        indices = [value + 2 * extra for value, extra in zip(values, self.hope(), strict=True)]
         hopeful = first_best(available, indices)
         if len(self.cloud.particles) > 1:
             self.add_tests(indices, values, effects, available)
@@ -127,18 +121,12 @@ class NaiveStateLibrary:
         if doubted or not self.trust.may_test(self.number, noise, self.scale.high - self.scale.low):
             pick = greedy
         self.probe_reasons = frozenset() if pick == greedy else frozenset({"untried" if pick == hopeful else "rival"})
-        oldest = min(available, key=lambda arm: self.played[arm])
-        if len(available) > 1 and self.is_stale(oldest, available):
-            self.forced, pick, self.probe_reasons = len(self.history), oldest, frozenset({"staleness"})
+        overdue = self.staleness.overdue(self.number, values, preferred, available)
+        if overdue is not None:
+            pick, self.probe_reasons = overdue, frozenset({"staleness"})
+        self.staleness.settle(pick, greedy)
         self.trust.claim(self.number, values, pick, preferred, usual, doubted)
         return greedy, pick
-
-    def is_stale(self, arm: int, available: Sequence[int]) -> bool:
-        """Return whether an arm was not played for too long."""
-        rounds, library = len(self.history), self.cloud.best.library
-        age = rounds - max(self.played[arm], self.forced)
-        rarely = len(available) * max(self.max_idle_rounds, 0.1 * rounds)
-        return self.max_idle_rounds > 0 and age > (2.5 * rarely if len(library) == 1 else rarely)
 
     def pending(self, arm: int) -> int:
         """Return how many rewards of an arm are under way: of decisions after the last whose rewards came, at most 1024 of them."""
@@ -201,8 +189,7 @@ class NaiveStateLibrary:
     ) -> None:
         """Add to every index how well the arm tells the particles that promise more than the greedy arm from the heaviest.
 
-        The heaviest particle's state ends once in 1 / leaving rounds: where that is more often than other states, rivals count for more.
-        A remembered state may also be tested at a price that pays over the time that is left until then.
+        A remembered state may also be tested at a price that pays over the time that is left until the next change.
         """
         best, greedy = self.cloud.best, first_best(available, values)
         hazard = 1 - best.stay()
@@ -213,7 +200,7 @@ class NaiveStateLibrary:
             if gain > 0:
                 weight = min(max(leaving / hazard, 1) * particle.weight, 1)
                 for arm in range(self.arms):
-                    worth = self.testing * math.sqrt(len(best.library) / hazard)
+                    worth = 0.35 * math.sqrt(len(best.library) / hazard)
                     price = values[greedy] - values[arm]
                     if price > 0 and particle.now.entered > 1:
                         worth = max(worth, math.sqrt(price / (2 * gain * leaving)))
@@ -240,8 +227,6 @@ class NaiveStateLibrary:
         self.different.add(rewards[0])
         seen = Seen(self.number, self.parts(arms, rewards), asked.u, asked.x)
         self.history.append(seen)
-        for arm in arms:
-            self.played[arm] = len(self.history)
         due = not self.given_noise and self.differences.count(arms, rewards, asked.x)
         self.slopes.see(asked.x)
         alike = self.slopes.without(seen).groups
@@ -282,7 +267,7 @@ class NaiveStateLibrary:
         few = self.differences.once.few_values()
         binary = few and self.groups == 1 and len(self.different) == 2
         self.scale.two = tuple(sorted(self.different)) if binary else ()
-        self.cloud.advance(seen, outliers=not few)
+        self.staleness.learn(seen, outliers=not few)
         if self.levels > 0:
             self.lag.learn(seen.groups)
 

@@ -58,10 +58,10 @@ class Urns(NamedTuple):
     """What is believed of the chain of states before the first round."""
 
     states: int
-    novelty: float
-    stay_prior: float
-    change_prior: float
-    structure: float
+    novelty: float = 1.0
+    stay_prior: float = 29.0
+    change_prior: float = 0.5
+    structure: float = 0.05
 
 
 # The first age of each of 64 classes of ages: single rounds up to 20, then steps of 10 %

@@ -31,7 +31,7 @@ MORE: dict[str, Any] = {
     "probe-commit-surprise": lb.policies.ProbeCommit(arms=3, groups=2, interval=12, surprise=0.3),
     "glr-ucb-turns": lb.policies.GLRUCB(arms=3, forced=0.3),
     "m-ucb-turns": lb.policies.MonitoredUCB(arms=3, groups=2, forced=0.1),
-    "library-of-two-groups": lb.policies.StateLibrary(arms=3, groups=2, states=4, max_idle_rounds=5),
+    "library-of-two-groups": lb.policies.StateLibrary(arms=3, groups=2, states=4),
     "library-with-a-range": lb.policies.StateLibrary(arms=3, low=0.0, high=1.0),
     "library-with-features": lb.policies.StateLibrary(arms=3, covariates=2),
 }

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import latentbandits as lb
 from latentbandits.agent import Agent
 from latentbandits.memories import parts
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.filter import merge
 from latentbandits.policies.state_library.library import copy
 from latentbandits.policies.state_library.memory import Memory
@@ -91,11 +92,11 @@ def check_particle(policy: lb.policies.StateLibrary, memory: Memory, slot: int, 
     assert (entered == 1).sum() == particle.singles
     assert moves.sum(axis=1).tolist() == left.tolist()
     assert (np.diag(moves) == 0).all()
-    fast_switching = policy.stay_prior if particle.stays + particle.changes > rounds else 0.0
+    fast_switching = constants.STAYS if particle.stays + particle.changes > rounds else 0.0
     changes = particle.changes - fast_switching
     assert particle.stays + changes == rounds
     for odds in (particle.odds, particle.ageing):
-        assert policy.structure / 1000 <= odds <= 1000
+        assert constants.RICHER / 1000 <= odds <= 1000
     assert memory.library.ended[slot].sum() == particle.visits == changes
     assert memory.library.ended[slot, : particle.age].sum() == particle.younger
     assert particle.until < particle.changed <= memory.library.core[0].front or changes == 0
@@ -127,7 +128,7 @@ sequences = st.one_of(
     sequences,
     st.sampled_from([(2, 1), (3, 1), (2, 2), (3, 3)]),
     st.sampled_from(
-        [{}, {"states": 2}, {"particles": 2}, {"floor": 0.0}, {"structure": 0.0}, {"levels": 0}, {"noise": 0.1}]
+        [{}, {"states": 2}, {"particles": 2}, {"floor": 0.0}, {"staleness": False}, {"levels": 0}, {"noise": 0.1}]
     ),
     st.booleans(),
 )
@@ -173,7 +174,7 @@ def test_counts_agree_with_late_and_lost_rewards(
 
 
 def test_merging_moves_weight_and_loses_none() -> None:
-    policy = lb.policies.StateLibrary(arms=2, noise=0.1, low=0.0, high=1.0, likeness=1e9, particles=8)
+    policy = lb.policies.StateLibrary(arms=2, noise=0.1, low=0.0, high=1.0, particles=8)
     memory = policy.init()
     for slot, weight in enumerate((0.1, 0.4, 0.3, 0.2)):
         copy(memory.library, 0, slot)
@@ -181,13 +182,13 @@ def test_merging_moves_weight_and_loses_none() -> None:
         memory.library.means["average"][slot] = slot
     memory.library.core[0].live = 4
     memory.library.particles[3].lineage = 2
-    merge(memory.library, memory.standard.deviation, policy.likeness, 0)  # lighter than its match: its library goes
+    merge(memory.library, memory.standard.deviation, 1e9, 0)  # lighter than its match: its library goes
     assert memory.library.slots[:3].tolist() == [3, 1, 2]
     assert memory.library.particles["weight"][[3, 1, 2]].tolist() == [0.2, 0.5, 0.3]
-    merge(memory.library, memory.standard.deviation, policy.likeness, 1)  # the heavier one
+    merge(memory.library, memory.standard.deviation, 1e9, 1)  # the heavier one
     assert memory.library.slots[:2].tolist() == [3, 1]
     assert memory.library.particles["weight"][[3, 1]].tolist() == [0.2, 0.8]
-    merge(memory.library, memory.standard.deviation, policy.likeness, 3)  # another lineage
+    merge(memory.library, memory.standard.deviation, 1e9, 3)  # another lineage
     assert memory.library.core[0].live == 2
     assert memory.library.means[1, 0, 0].average == 1.0
 
@@ -341,7 +342,7 @@ def test_every_chosen_number_is_in_the_table_of_constants() -> None:
 
 def test_parts_that_may_overrule_the_library_can_be_switched_off() -> None:
     rewards = lb.HiddenMarkov(noise=0.3).realise(1500, 1, seed=4, draw=0, repeat=0).rewards
-    agent = Agent(lb.policies.StateLibrary(arms=2, levels=0, trust=False, max_idle_rounds=0), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, levels=0, trust=False, staleness=False), seed=1, compiled=True)
     reasons = set()
     for received in rewards:
         decision = agent.ask()
@@ -359,13 +360,10 @@ def test_parts_that_may_overrule_the_library_can_be_switched_off() -> None:
     ("chosen", "sentence"),
     [
         ({"low": 1.0, "high": 0.0}, "high is 0.* but must be at least low, which is 1"),
-        ({"novelty": 0.0}, "novelty is 0"),
         ({"particles": 1}, "particles is 1"),
         ({"states": 1}, "states is 1"),
         ({"floor": 1.5}, "floor is 1.5"),
-        ({"structure": -0.1}, "structure is -0.1"),
-        ({"stay_prior": 0.0}, "stay_prior is 0"),
-        ({"max_idle_rounds": -1}, "max_idle_rounds is -1"),
+        ({"levels": -1}, "levels is -1"),
         ({"noise": 1e-200}, "noise is 1e-200"),
         ({"low": 0.0, "high": 1e-200}, "high - low is 1e-200"),
         ({"particles": 10**6, "states": 10**6}, "at most 50000000 numbers"),

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import latentbandits as lb
+from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.filter import prune
 from latentbandits.policies.state_library.memory import Branch
 from latentbandits.protocols import Choice
@@ -25,7 +26,6 @@ EXACT: dict[str, Any] = {
     "floor": 0.0,
     "particles": 1000,
     "states": 8,
-    "likeness": 0.0,
     "levels": 0,
     "low": -1.0,
     "high": 2.0,
@@ -71,11 +71,11 @@ def urns_of(
     path: Path, policy: lb.policies.StateLibrary, fast_switching: bool, numbers: Sequence[int] = range(100)
 ) -> Urns:
     """Return what the policy believes of a sequence of states, with the numbers of the rounds. An outlier's chance is on top of 1."""
-    chance, odds, ageing = FAST_SWITCHING[fast_switching], policy.structure, policy.structure
-    stays, changes, outliers, changed = 0, policy.stay_prior if fast_switching else 0.0, 0, 0
+    chance, odds, ageing = FAST_SWITCHING[fast_switching], constants.RICHER, constants.RICHER
+    stays, changes, outliers, changed = 0, constants.STAYS if fast_switching else 0.0, 0, 0
     entered, moves, ends = Counter({0: 1}), Counter[tuple[int, int]](), list[int]()
     for (before, _), (now, outlier), number, last in zip(path, path[1:], numbers[1:], numbers, strict=False):
-        constant = (changes + policy.change_prior) / (stays + changes + policy.stay_prior + policy.change_prior)
+        constant = (changes + constants.CHANGES) / (stays + changes + constants.STAYS + constants.CHANGES)
         if number - last > 1:  # rounds without rewards
             hazard = 1 - (1 - constant) ** (number - last)
         else:
@@ -88,7 +88,7 @@ def urns_of(
             stays += number - last
             outliers += outlier
             continue
-        unseen = policy.novelty + list(entered.values()).count(1)
+        unseen = constants.NOVELTY + list(entered.values()).count(1)
         flat = (entered.get(now, 0) or unseen) / (unseen + entered.total() - entered[before])
         left = sum(n for (start, _), n in moves.items() if start == before)
         counted = (moves[before, now] + flat) / (left + 1)
@@ -213,15 +213,19 @@ def values_by_paths(policy: lb.policies.StateLibrary, all_paths: Sequence[Weighe
     ("noise", "groups", "urns"),
     [
         (0.5, 1, {}),
-        (0.3, 1, {"structure": 2.0, "novelty": 0.3}),
-        (0.5, 1, {"stay_prior": 1.0, "change_prior": 1.0, "structure": 1.0}),
-        (0.4, 1, {"stay_prior": 1.0, "change_prior": 2.0, "structure": 0.0}),
-        (0.6, 2, {"stay_prior": 2.0, "optimism": 20.0}),
-        (0.6, 3, {"change_prior": 3.0, "optimism": 20.0}),
+        (0.3, 1, {"RICHER": 2.0, "NOVELTY": 0.3}),
+        (0.5, 1, {"STAYS": 1.0, "CHANGES": 1.0, "RICHER": 1.0}),
+        (0.4, 1, {"STAYS": 1.0, "CHANGES": 2.0, "RICHER": 1e-9}),
+        (0.6, 2, {"STAYS": 2.0, "OPTIMISM": 20.0}),
+        (0.6, 3, {"CHANGES": 3.0, "OPTIMISM": 20.0}),
     ],
 )
-def test_nothing_pruned_is_exact_bayes(noise: float, groups: int, urns: dict[str, Any]) -> None:
-    policy = lb.policies.StateLibrary(arms=2, groups=groups, noise=noise, **{**EXACT, **urns})
+def test_nothing_pruned_is_exact_bayes(
+    noise: float, groups: int, urns: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in urns.items():
+        monkeypatch.setattr(constants, name, value)
+    policy = lb.policies.StateLibrary(arms=2, groups=groups, noise=noise, **EXACT)
     rounds, apart, outlying = 4, 0, 0  # rounds in which groups played different arms, and paths with an outlier
     for seed in range(3):
         memory, random, choice = policy.init(), stream(seed), Choice.blank(policy)
@@ -304,8 +308,10 @@ def late_hypotheses(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_late_rewards_are_weighed_by_all_moments_of_the_change(seed: int) -> None:
-    policy = lb.policies.StateLibrary(arms=2, noise=0.4, **EXACT, structure=0.5, stay_prior=5.0)
+def test_late_rewards_are_weighed_by_all_moments_of_the_change(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "RICHER", 0.5)
+    monkeypatch.setattr(constants, "STAYS", 5.0)
+    policy = lb.policies.StateLibrary(arms=2, noise=0.4, **EXACT)
     drawn = np.random.default_rng(seed).normal([0.1, 0.2, 0.9, 0.8, 0.2, 0.9], 0.2)
     drawn[3 + seed] += 1.2 * seed  # an outlier
     rewards = dict(zip((*FRONT, *LATER), drawn.tolist(), strict=True))

@@ -190,8 +190,8 @@ def test_where_there_is_no_limit_the_unit_is_the_best_rival() -> None:
 
 
 def test_parts_are_measured_against_the_full_policy() -> None:
-    table = found_in.parts(regrets({("S2" + ALONE, f"{LIBRARY}|no tests"): 22.0})).set_index(["case", "part"])
-    assert table.loc[("S2" + ALONE, "no tests"), "ratio"] == pytest.approx(2.0)
+    table = found_in.parts(regrets({("S2" + ALONE, f"{LIBRARY}|no trust"): 22.0})).set_index(["case", "part"])
+    assert table.loc[("S2" + ALONE, "no trust"), "ratio"] == pytest.approx(2.0)
     assert table.loc[("S2" + ALONE, "full"), "ratio"] == 1.0
     assert set(table.index.get_level_values(1)) == set(PARTS)
     assert settings.title("S2" + ALONE) == TITLES["S2"]

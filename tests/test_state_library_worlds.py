@@ -9,7 +9,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.agent import Agent
 from latentbandits.memories import copied, parts
-from latentbandits.policies.state_library import emissions
+from latentbandits.policies.state_library import constants, emissions
 from latentbandits.policies.state_library.index import expect
 from latentbandits.policies.state_library.library import end_visit
 from latentbandits.policies.state_library.memory import ONE
@@ -143,7 +143,7 @@ def test_a_reward_of_an_earlier_state_leaves_the_present_one_as_it_is() -> None:
 
 def hazard_of(policy: Any, memory: Any, slot: int, now: int) -> float:
     library = memory.library
-    return hazard(policy, library.particles[slot], library.ended[slot], library.core[0].front, now)
+    return hazard(library.particles[slot], library.ended[slot], library.core[0].front, now)
 
 
 def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
@@ -153,7 +153,7 @@ def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     memory, best = agent.memory, agent.memory.library.core[0].best
     particle = memory.library.particles[best]
     ages = [
-        hazard_at_age(particle, memory.library.ended[best], particle.changed + age, 1.0 - staying(policy, particle))
+        hazard_at_age(particle, memory.library.ended[best], particle.changed + age, 1.0 - staying(particle))
         for age in range(1, 21)
     ]
     assert ages[19] > 0.4
@@ -190,7 +190,7 @@ def test_nothing_is_claimed_before_the_scale_is_known() -> None:
 
 def test_hazards_by_age_are_those_of_the_twin() -> None:
     policy = lb.policies.StateLibrary(arms=2, low=0.0, high=1.0)
-    memory, urns = policy.init(), Urns(64, 1.0, policy.stay_prior, policy.change_prior, policy.structure)
+    memory, urns = policy.init(), Urns(64)
     twin = Particle(urns, [], changed=0, until=0, weight=1.0, odds=1.0, ageing=1.0)
     for age in [1, 1, 2, 5, 19, 20, 20, 21, 22, 23, 24, 150, 150, 151, 1200, 1324, 1325, 5000]:
         memory.library.core[0].now = age
@@ -198,7 +198,7 @@ def test_hazards_by_age_are_those_of_the_twin() -> None:
         twin.ended[age_class(age)] += 1
     particle = memory.library.particles[0]
     for age in [*range(1, 200), *range(200, 3000, 7)]:
-        hazard = hazard_at_age(particle, memory.library.ended[0], age, 1.0 - staying(policy, particle))
+        hazard = hazard_at_age(particle, memory.library.ended[0], age, 1.0 - staying(particle))
         assert hazard == pytest.approx(twin.aged(age), rel=1e-12)
 
 
@@ -282,7 +282,7 @@ def test_a_state_that_changes_all_the_time_is_that_of_the_fast_switching_particl
     agent = Agent("state-library", seed=1)
     play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 30, 2))
     best = heaviest(agent)
-    assert best.stays + best.changes == 120 + lb.policies.StateLibrary(arms=2).stay_prior
+    assert best.stays + best.changes == 120 + constants.STAYS
     assert agent.belief.stay == pytest.approx(0.5, abs=0.05)
 
 
@@ -344,7 +344,7 @@ def test_an_absurd_first_reward_of_the_best_arm_costs_256_rounds(first: float, s
 def test_an_arm_that_pays_far_less_in_little_noise_is_no_outlier() -> None:
     """It looks like one after a single look; one more would cost as much as all others together."""
     rewards = np.random.default_rng(1).normal((0.1, 0.9), 0.01, (600, 1, 2))
-    agent = Agent("state-library", seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, staleness=False), seed=1, compiled=True)
     arms = np.array([arm for (arm,) in play(agent, rewards)])
     assert not (arms[10:] == 0).any()
 
@@ -371,7 +371,7 @@ def test_doubt_about_the_state_that_follows_counts_where_a_change_is_likely() ->
             memory.library.means[memory.library.core[0].best, follows, 0].count = 0
         for stay in (0.1, 0.95):
             choice = Choice.blank(policy)
-            expect(memory, stay, policy.optimism, choice)
+            expect(memory, stay, choice)
             assert (choice.arm_scores[0].std_error > 0.1) == (not tried and stay == 0.1)
             assert 0.0 < choice.arm_scores[1].std_error < 0.05
 

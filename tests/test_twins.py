@@ -183,18 +183,18 @@ LIBRARIES: Sequence[tuple[Settings, Settings]] = [
     ({"arms": 5, "groups": 2, "noise": 0.05}, {"noise": 0.05}),
     ({"arms": 2, "noise": 0.2, "low": 0.0, "high": 1.0}, QUICK),
     ({"arms": 3, "low": -1.0, "high": 2.0, "groups": 2}, {"stickiness": 0.95}),
-    ({"arms": 3, "structure": 0.0, "levels": 0}, QUICK),
-    ({"arms": 2, "structure": 5.0, "levels": 2}, {"transition": [[0.9, 0.1, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]]}),
-    ({"arms": 2, "testing": 0.0, "optimism": 0.5, "groups": 2}, {"stickiness": 0.5}),
-    ({"arms": 3, "testing": 2.0, "likeness": 0.0, "particles": 8}, QUICK),
-    ({"arms": 2, "floor": 0.0, "max_idle_rounds": 3, "particles": 5, "novelty": 0.1}, COIN),
-    ({"arms": 5, "floor": 0.0, "stay_prior": 2.0, "change_prior": 1.0, "groups": 3}, {"stickiness": 0.7}),
+    ({"arms": 3, "levels": 0}, QUICK),
+    ({"arms": 2, "levels": 2}, {"transition": [[0.9, 0.1, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]]}),
+    ({"arms": 2, "groups": 2}, {"stickiness": 0.5}),
+    ({"arms": 3, "particles": 8}, QUICK),
+    ({"arms": 2, "floor": 0.0, "particles": 5}, COIN),
+    ({"arms": 5, "floor": 0.0, "groups": 3}, {"stickiness": 0.7}),
     ({"arms": 2, "levels": 0}, {"transition": [[0.02, 0.98], [0.98, 0.02]], "states": 2, "noise": 0.02}),
-    ({"arms": 2, "structure": 0.5}, {"dwell_shape": "fixed", "dwell": 25}),
+    ({"arms": 2}, {"dwell_shape": "fixed", "dwell": 25}),
     ({"arms": 2}, {"noise_shape": "bimodal", "noise": 0.1}),
     ({"arms": 2}, {"noise_shape": "outliers", "noise": 0.1, "states": 2}),
     ({"arms": 3, "low": 0.0, "high": 0.1}, {"rewards": "bernoulli", "span": (0.01, 0.1)}),
-    ({"arms": 3, "levels": 0, "trust": False, "max_idle_rounds": 0}, {"noise": 0.5, "stickiness": 0.8}),
+    ({"arms": 3, "levels": 0, "trust": False, "staleness": False}, {"noise": 0.5, "stickiness": 0.8}),
 ]
 
 
@@ -220,7 +220,7 @@ LATE: Sequence[tuple[Settings, Settings, str]] = [
     ({"arms": 2}, {"delay": 20, "stickiness": 0.95}, ""),
     ({"arms": 3, "groups": 2}, {"delay": "geometric 5", "lost": 0.1}, ""),
     ({"arms": 2, "states": 2, "floor": 0.0}, {"delay": (0, 30), "lost": 0.3, "stickiness": 0.95}, ""),
-    ({"arms": 3, "groups": 3, "max_idle_rounds": 5}, {"delay": (3, 40), "rewards": "bernoulli"}, "stretches"),
+    ({"arms": 3, "groups": 3}, {"delay": (3, 40), "rewards": "bernoulli"}, "stretches"),
     ({"arms": 2, "low": -1.0, "high": 2.0}, {"delay": "geometric 12", "noise": 0.3}, "singles"),
     ({"arms": 2, "noise": 0.1}, {"lost": 0.5, "stickiness": 0.9}, ""),
     ({"arms": 2}, {"delay": (0, 3), "rewards": "revenue"}, ""),
@@ -244,9 +244,7 @@ def test_library_on_other_scales_plays_like_its_twin(scale: float) -> None:
 
 
 def test_every_reason_occurs_somewhere_in_the_comparison() -> None:
-    _, probe_reason = assert_like_twin(
-        lb.policies.StateLibrary(arms=2, max_idle_rounds=10), {"noise": 0.05}, seed=5, rounds=1000
-    )
+    _, probe_reason = assert_like_twin(lb.policies.StateLibrary(arms=2), {"noise": 0.05}, seed=5, rounds=1000)
     for reason in (STALENESS, UNTRIED, RIVAL):
         assert (probe_reason & reason).any(), f"{REASONS[reason]} never occurred: the comparison says nothing about it"
 

@@ -1,7 +1,6 @@
 """What StateLibrary believes, in a form to read."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,9 +9,6 @@ from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.memory import Covariates, Library, Memory
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import Record
-
-if TYPE_CHECKING:
-    from latentbandits.policies.state_library.policy import StateLibrary
 
 
 def probabilities(library: Library, deviation: np.ndarray) -> np.ndarray:
@@ -68,7 +64,7 @@ def slopes_of(covariates: Covariates) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row if learned else [math.nan] * len(row)) for row, learned in rows)
 
 
-def belief(policy: "StateLibrary", memory: Memory) -> Belief:
+def belief(memory: Memory) -> Belief:
     """Return what the policy believes."""
     library, scale, slopes = memory.library, memory.standard.scale[0], slopes_of(memory.covariates)
     core, low, high = library.core[0], float(scale.low), float(scale.high)
@@ -86,7 +82,7 @@ def belief(policy: "StateLibrary", memory: Memory) -> Belief:
         dwell = completed(best, core.front, state) if k == best.here else float(state.spent / max(state.entered, 1.0))
         visits, seen, own = int(state.entered), int(state.seen), int(state.id)
         states.append(Remembered(number_of(state), float(probability[k]), means, counts, visits, seen, dwell, own))
-    stay = float(staying(policy, best))
+    stay = float(staying(best))
     same = [
         float(particle.weight) for particle in live if abs(particle.changed - best.changed) <= constants.SAME_CHANGE
     ]

@@ -28,6 +28,10 @@ LEAST_GUESS = 0.01  # no range that is given makes yes or no rarer than this | n
 DECAY_STEPS = 32.0  # entries per unit in the table of exponentials | resolution: 11 digits
 
 # --- transitions ---
+STAYS = 29.0  # rounds, before any, in which the state stayed: dwells of 60 rounds | not measured alone
+CHANGES = 0.5  # and in which it changed | measured: 1.5 instead 0.996
+NOVELTY = 1.0  # entries that states never seen are worth, beside those entered once | measured: 0.5 and 2 instead 1.014, 0.997
+RICHER = 0.05  # prior odds of transitions by state, of a hazard by age, and of arms that tell nothing about others | not measured alone
 BACKOFF = 1.0  # weight of the entry counts in the learned transitions | not measured alone
 MOST_ODDS = 1000.0  # neither of two models is ever given up | not measured alone
 AGES = 64  # ages that are told apart | size
@@ -36,6 +40,7 @@ AGE_RATIO = 1.1  # width of later ages | resolution
 VISITS = 4  # past visits that a late reward can belong to | size
 
 # --- filter ---
+LIKENESS = 1.0  # deviations within which means of particles that merge agree | measured: 0.5 instead 1.004
 FAST_SWITCHING = 0.02  # weight at first of a particle that expects it | measured: alternation 0.34 to 0.48
 
 # --- standardise ---
@@ -74,10 +79,12 @@ USUAL_ROUNDS = 30  # rounds that show what is usual | not measured alone
 LEAST_DIFFERENCE = 0.1  # least variance of a difference without effects, in that of noise | not measured alone
 
 # --- index ---
+OPTIMISM = 2.0  # bonus of an arm, in standard errors of its value | measured: 1.5 and 3 instead 1.032, 0.998
+TESTING = 0.35  # of the worth of telling particles apart | measured: 0.25, 0.5 and 0.8 instead 0.998, 1.006, 1.043
 RARE = 0.002  # chance of a change below which what follows it is left out | resolution: saves time
 LIKELY = 0.1  # chance of a change above which what is unknown of it counts | measured as a whole: alternation 0.82
 TEST_NOISE = 4.0  # variances of the noise against which a test tells particles apart | not measured alone
-LEAVING = 2.0  # pseudo-changes of the hazard of one state in tests | measured as a whole: a rare disaster 0.29 to 0.34
+LEAVING = 2.0  # pseudo-changes of the hazard of one state in tests | measured: none instead a rare disaster 1.20, 104 worlds 0.992
 
 # --- correctors: lag ---
 LAG_REWARDS = 2.0  # rewards that an arm's overall mean is worth in every cell | not measured alone
@@ -97,10 +104,6 @@ SELDOM = 0.125  # share of rounds in which it decides although not trusted | mea
 ALLOWANCE = 10.0  # what tests may cost, in ranges | measured: 2 to 5 lose on one real table, 4 1.001 in 95 worlds
 ALLOWED_SHARE = 0.3  # and of what leaving the usual arm has gained | measured: 0.1 1.04 and 1.08, 0.15 1.11
 WAITING = 1024  # rounds whose rewards may be under way | size
-
-# --- correctors: staleness ---
-IDLE_SHARE = 0.1  # share of all rounds, per arm, after which an arm is tried again | not measured alone
-CALM = 2.5  # times that while the state has never changed | measured: 5 instead two states 1.3, 1 one state 1.59
 
 # --- belief and regimes: no choice depends on them ---
 SAME_STATE = 3.0  # standard errors within which states of two particles are the same | not measured alone

@@ -43,7 +43,7 @@ def write_branch(branch: Record, parent: int, to: int, chance: float) -> float:
 
 
 @kernel
-def propose(policy: "StateLibrary", library: Library, emission: Emission, outcome: Outcome) -> tuple[int, float]:
+def propose(library: Library, emission: Emission, outcome: Outcome) -> tuple[int, float]:
     """Weigh all branches of all particles, given the rewards of a round; returns their number and their sum.
 
     weight * stay              * predictive(rewards, means in z)     the state z stays
@@ -59,7 +59,7 @@ def propose(policy: "StateLibrary", library: Library, emission: Emission, outcom
         slot = library.slots[i]
         particle, ended = library.particles[slot], library.ended[slot]
         z, known = particle.here, particle.known
-        stay = 1.0 - note_hazard(policy, particle, ended, core.front, core.now)
+        stay = 1.0 - note_hazard(particle, ended, core.front, core.now)
         going = particle.weight * (1.0 - stay)
         by_entry, by_move = going * particle.by_entry, going * particle.by_move
         staying_weight = particle.weight * stay
@@ -212,21 +212,21 @@ def place(library: Library, kept: int, total: float) -> None:
 
 
 @kernel
-def apply_branch(policy: "StateLibrary", library: Library, slot: int, to: int, centre: float) -> int:
+def apply_branch(library: Library, slot: int, to: int, centre: float) -> int:
     """Let a particle go where its branch leads; returns the state that the reward belongs to, -1 if it is an outlier."""
     particle, states = library.particles[slot], library.states[slot]
     rounds = library.core[0].now - library.core[0].front
     z = particle.here
     changed = to != OUTLIER and to != z
     if rounds == 1:
-        update_ageing(particle, policy.structure, changed)
+        update_ageing(particle, changed)
     particle.stays += rounds - 1 if changed else rounds
     states[z].spent += rounds - 1 if changed else rounds
     if to == OUTLIER:
         particle.outliers += 1.0
         return -1
     if changed:
-        change(policy, library, slot, to, centre)
+        change(library, slot, to, centre)
         states[particle.here].spent += 1.0
     return int(particle.here)
 
@@ -297,11 +297,12 @@ def step(
     `u` is uniform on (0, 1). Rewards of an earlier round than the latest belong to the state that each particle believes was there then.
     """
     core, branches, means = library.core[0], library.branches, library.means
+    likeness = constants.LIKENESS if policy.floor > 0.0 else 0.0  # exact if nothing is to be pruned
     late = core.now <= core.front
     if late:
         number, total = propose_late(library, emission, outcome)
     else:
-        number, total = propose(policy, library, emission, outcome)
+        number, total = propose(library, emission, outcome)
     log_evidence = log_density(emission, outcome, total)
     kept, total = prune(branches, library.heavy, number, total, policy.particles, policy.floor, u)
     place(library, kept, total)
@@ -310,10 +311,12 @@ def step(
         particle = library.particles[slot]
         if late or to == particle.here or to == OUTLIER:
             branches[i].slot = -1
-        if late:
-            k = apply_late_branch(particle, library.visits[slot], core.now, to)
-        else:
-            k = apply_branch(policy, library, slot, to, emission.centre)
+        visits = library.visits[slot]
+        k = (
+            apply_late_branch(particle, visits, core.now, to)
+            if late
+            else apply_branch(library, slot, to, emission.centre)
+        )
         if k >= 0:
             size = 1 if outcome.group == ONE else policy.groups
             update(means[slot, k, outcome.first], emission.gaussians[outcome.group], outcome.reward, size)
@@ -324,10 +327,10 @@ def step(
     for i in range(kept):
         slot = branches[i].slot
         if slot >= 0 and position(library.slots, core.live, slot) < core.live:
-            merge(library, deviation, policy.likeness, slot)
+            merge(library, deviation, likeness, slot)
     if core.live > 1:
         core.turn += 1
-        merge(library, deviation, policy.likeness, library.slots[core.turn % core.live])
+        merge(library, deviation, likeness, library.slots[core.turn % core.live])
     core.front = max(core.front, core.now)
     best = 0.0
     for i in range(core.live):

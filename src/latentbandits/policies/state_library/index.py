@@ -53,12 +53,12 @@ def add_others(memory: Memory, stay: float, choice: Choice) -> None:
 
 
 @kernel
-def expect(memory: Memory, stay: float, optimism: float, choice: Choice) -> None:
-    """Write every arm's expected reward as its value, and that plus the optimism as its index.
+def expect(memory: Memory, stay: float, choice: Choice) -> None:
+    """Write every arm's expected reward as its value, and that plus a bonus as its index.
 
     value(arm) = effect of the features + stay * sum over particles of weight * mean in its present state
                + what may follow a change, see `add_others`
-    index(arm) = value(arm) + optimism * std_error(arm)
+    index(arm) = value(arm) + 2 * std_error(arm)
     std_error(arm) = stay * sum over particles of weight * deviation + what is unknown after a change, and of the effect of the features
     """
     library, standard, effects, arm_scores = (
@@ -88,18 +88,18 @@ def expect(memory: Memory, stay: float, optimism: float, choice: Choice) -> None
             more = sd * sd * effect_variance(memory, arm, choice.features[FEATURES:])
             arm_scores[arm].index = math.sqrt(deviation * deviation + more)
         arm_scores[arm].std_error = arm_scores[arm].index
-        arm_scores[arm].index = arm_scores[arm].value + optimism * arm_scores[arm].std_error
+        arm_scores[arm].index = arm_scores[arm].value + constants.OPTIMISM * arm_scores[arm].std_error
 
 
 @kernel
-def add_tests(memory: Memory, stay: float, testing: float, greedy: int, choice: Choice) -> None:
+def add_tests(memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
     """Add to the index what each arm is worth as a test between particles.
 
     If a particle is right, playing on costs ``gain`` per round; an arm on which it differs from the heaviest particle by much more than
     the noise decides at once. The greedy arm is such a test too, and it is free: where it distinguishes them, no other is needed::
 
         index(arm) += sum over particles of weight * times * worth * gain * d^2 / (d^2 + 4 noise^2) / (1 + rewards of the arm under way)
-        worth   = testing * sqrt(known states / (1 - stay)), or sqrt(price / (2 gain leaving)) if that is more, for states entered before
+        worth   = 0.35 * sqrt(known states / (1 - stay)), or sqrt(price / (2 gain leaving)) if that is more, for states entered before
         gain    = highest mean of the particle, of available arms - its mean of the greedy arm
         d^2     = (its mean of the arm - the heaviest particle's)^2 + deviation^2
         price   = value of the greedy arm - value of the arm
@@ -115,7 +115,7 @@ def add_tests(memory: Memory, stay: float, testing: float, greedy: int, choice: 
     best = library.core[0].best
     z = library.particles[best].here
     noise = constants.TEST_NOISE * standard.noise[0].sd * standard.noise[0].sd
-    worth = testing * math.sqrt(library.particles[best].known / (1.0 - stay))
+    worth = constants.TESTING * math.sqrt(library.particles[best].known / (1.0 - stay))
     hazard = 1.0 - stay
     state = library.states[best, z]
     leaving = (state.left + constants.LEAVING) / (state.spent + constants.LEAVING / hazard)

@@ -1,7 +1,5 @@
 """The library of one particle: the states that it remembers, how they follow each other, and which one a round belongs to."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from latentbandits.compiled import kernel
@@ -9,13 +7,10 @@ from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.memory import Library
 from latentbandits.policies.state_library.transitions import age_of, set_leaving, update_odds
 
-if TYPE_CHECKING:
-    from latentbandits.policies.state_library.policy import StateLibrary
-
 
 @kernel
-def begin(policy: "StateLibrary", library: Library, centre: float, since: int) -> None:
-    """Start with two particles whose libraries have one state that nothing is known about; one of them expects fast switching.
+def begin(library: Library, centre: float, since: int, fast: bool) -> None:
+    """Start with a particle whose library has one state that nothing is known about, and perhaps one that expects fast switching.
 
     The first state has been there since a round, in which means are expected at the centre of their range.
     """
@@ -30,7 +25,7 @@ def begin(policy: "StateLibrary", library: Library, centre: float, since: int) -
     particle.known = particle.lineage = 1
     particle.stays = particle.changes = particle.outliers = 0.0
     particle.entries = particle.singles = 1.0
-    particle.odds = particle.ageing = policy.structure
+    particle.odds = particle.ageing = constants.RICHER
     particle.changed = particle.until = since
     particle.age = particle.younger = particle.visits = 0
     for i in range(constants.VISITS):
@@ -42,8 +37,8 @@ def begin(policy: "StateLibrary", library: Library, centre: float, since: int) -
     library.states[0, 0].entered = 1.0
     core.numbered += 1
     library.states[0, 0].id = core.numbered
-    set_leaving(particle, library.states[0, 0], policy.novelty)
-    if policy.covariates > 0:  # features that differ from round to round would look like states that do
+    set_leaving(particle, library.states[0, 0])
+    if not fast:
         return
     copy(library, 0, 1)
     core.live = core.lineages = 2
@@ -51,7 +46,7 @@ def begin(policy: "StateLibrary", library: Library, centre: float, since: int) -
     fast_switching = library.particles[1]
     fast_switching.weight = constants.FAST_SWITCHING
     fast_switching.lineage = 2
-    fast_switching.changes = policy.stay_prior
+    fast_switching.changes = constants.STAYS
 
 
 @kernel
@@ -128,12 +123,12 @@ def end_visit(library: Library, slot: int) -> None:
 
 
 @kernel
-def change(policy: "StateLibrary", library: Library, slot: int, to: int, centre: float) -> None:
+def change(library: Library, slot: int, to: int, centre: float) -> None:
     """Change the state of a particle; `to` is the number of known states for a new one."""
     core, particle, moves = library.core[0], library.particles[slot], library.moves[slot]
     z = particle.here
     fresh = to == particle.known
-    update_odds(policy, particle, library.states[slot], moves, to)
+    update_odds(particle, library.states[slot], moves, to)
     end_visit(library, slot)
     if fresh:
         to = new_state(library, slot, centre)
@@ -147,7 +142,7 @@ def change(policy: "StateLibrary", library: Library, slot: int, to: int, centre:
     particle.changed = core.now
     particle.until = core.front
     particle.here = to
-    set_leaving(particle, state, policy.novelty)
+    set_leaving(particle, state)
 
 
 @kernel

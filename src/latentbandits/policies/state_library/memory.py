@@ -126,7 +126,9 @@ Checked = record_type(
     surprise=float,  # reward - value, and its square
     squares=float,
 )
-StalenessCore = record_type(forced=int)  # the round of the last choice made for staleness
+StalenessCore = record_type(odds=float)  # of its explanation against the library's
+# The round in which an arm was played last and the id of the state then, and what not having looked since is likely to have cost
+StaleArm = record_type(played=int, state=int, loss=float)
 Observation = record_type(
     first=int,  # arm and mean reward of the first group, or of all if they played the same
     reward=float,
@@ -213,7 +215,7 @@ class Staleness(NamedTuple):
     """When every arm was played last, see `correctors.staleness`."""
 
     core: Annotated[np.ndarray, StalenessCore, 1]
-    played: Annotated[np.ndarray, np.int64, "arms"]
+    arms: Annotated[np.ndarray, StaleArm, "arms"]
 
 
 class History(NamedTuple):

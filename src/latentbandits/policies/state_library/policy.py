@@ -31,7 +31,7 @@ from latentbandits.policies.state_library.standardise import (
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.protocols import PROBE_REASON, RIVAL, STALENESS, UNTRIED, Choice, PlainPolicy, corner
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import Above, AtLeast, InUnit, InvalidValueError, Untuned, Within
+from latentbandits.settings import AtLeast, InUnit, InvalidValueError, Untuned, Within
 
 
 @kernel
@@ -41,9 +41,13 @@ def restart(policy: "StateLibrary", memory: Memory) -> None:
     scale.noise_at_start = memory.standard.noise[0].sd
     set_gaussians(memory.standard, policy.groups)
     # Rewards may come in any order: the first state has been there from the first round, unless older ones are forgotten
-    begin(policy, library, scale.centre, library.core[0].front if core.rounds > constants.HISTORY else 0)
+    since = library.core[0].front if core.rounds > constants.HISTORY else 0
+    begin(
+        library, scale.centre, since, policy.covariates == 0
+    )  # features that differ from round to round look like fast switching
     memory.regimes.core[0].shown = 0
     lag.reset(memory.lag, scale)
+    staleness.reset(memory.staleness)
 
 
 @kernel
@@ -52,7 +56,17 @@ def learn_round(policy: "StateLibrary", memory: Memory, i: int) -> None:
     library, standard, seen = memory.library, memory.standard, memory.history.rounds[(i - 1) % constants.HISTORY]
     outcome = outcome_of(memory.history, memory.covariates, i, policy.groups)
     library.core[0].now = seen.number
-    step(policy, library, standard.deviation, emission_of(policy, standard), outcome, seen.u)
+    emission, look, rival = emission_of(policy, standard), False, 0.0
+    if policy.staleness:
+        look = staleness.is_look(memory.staleness, outcome, seen.number, library.core[0].front)
+        if look:
+            stay = staying(library.particles[library.core[0].best])
+            rival = staleness.predicted(memory.staleness, library, emission, outcome, stay)
+    log_evidence = step(policy, library, standard.deviation, emission, outcome, seen.u)
+    if policy.staleness:
+        if look:
+            staleness.weigh(memory.staleness, rival - log_evidence)
+        staleness.note_played(memory.staleness, library, outcome, seen.number)
     seen.state = id_at(library, seen.number)
     if policy.levels > 0:
         lag.learn(memory.lag, outcome, standard.noise[0].sd)
@@ -77,15 +91,15 @@ def compare(policy: "StateLibrary", memory: Memory, values: int, choice: Choice)
     core, library, standard, effects = memory.core[0], memory.library, memory.standard, memory.covariates.effects
     slot = library.core[0].best
     best = library.particles[slot]
-    stay = staying(policy, best)
-    changed = hazard(policy, best, library.ended[slot], library.core[0].front, core.asked)
-    expect(memory, 1.0 - changed, policy.optimism, choice)
+    stay = staying(best)
+    changed = hazard(best, library.ended[slot], library.core[0].front, core.asked)
+    expect(memory, 1.0 - changed, choice)
     for arm in range(policy.arms):
         choice.features[values + arm] = choice.arm_scores[arm].value - effects[arm]
     preferred = highest_value(choice)
     hopeful = highest(choice)
     if library.core[0].live > 1:
-        add_tests(memory, stay, policy.testing, preferred, choice)
+        add_tests(memory, stay, preferred, choice)
     if memory.lag.core[0].blend < 1.0 and core.asked == core.told + 1:
         lag.blend_in(memory.lag, effects, choice)
         preferred = highest_value(choice)
@@ -95,10 +109,12 @@ def compare(policy: "StateLibrary", memory: Memory, values: int, choice: Choice)
         pick, greedy = trust.correct(memory.trust, core.asked, standard, pick, preferred, usual)
     if pick != greedy:
         choice.tags[PROBE_REASON] = UNTRIED if pick == hopeful else RIVAL
-    stale = staleness.stalest(memory.staleness, choice, core.rounds, policy.max_idle_rounds, best.known == 1)
-    if stale >= 0:
-        pick = stale
-        choice.tags[PROBE_REASON] = STALENESS
+    if policy.staleness:
+        stale = staleness.overdue(memory.staleness, library, standard.scale[0], stay, preferred, core.asked, choice)
+        if stale >= 0:
+            pick = stale
+            choice.tags[PROBE_REASON] = STALENESS
+        memory.staleness.arms[pick].loss = memory.staleness.arms[greedy].loss = 0.0
     if policy.trust:
         trust.claim(memory.trust, core.asked, choice, pick, preferred, usual, greedy != preferred)
     return pick, greedy
@@ -117,7 +133,7 @@ class StateLibrary(PlainPolicy):
 
     With several groups the first plays the arm with the highest index and the others the arm with the highest expected reward.
 
-    Only available arms are compared, worth a test or tried once more, and `max_idle_rounds` counts them. Until the scale of rewards is
+    Only available arms are compared, worth a test or looked at. Until the scale of rewards is
     known the available arms take turns by the number of rounds chosen. It is known after as many rounds as arms are available, two at
     least, and once two rewards differ. A new arm is untried in every remembered state.
 
@@ -141,26 +157,12 @@ class StateLibrary(PlainPolicy):
         States that a library can hold (M); a further one replaces the rarest.
     floor : float
         Weight below which a particle survives by chance alone: lower is more accurate and slower.
-    likeness : float
-        Particles merge if their means differ by no more than this many standard deviations.
-    optimism : float
-        Bonus of an arm, in standard deviations of its mean in the believed state.
-    testing : float
-        Worth of telling particles apart.
-    novelty : float
-        Mass of states never seen, in entries, on top of the number of states entered once.
-    stay_prior : float
-        Pseudo-rounds in which the state stayed.
-    change_prior : float
-        Pseudo-rounds in which it changed.
-    structure : float
-        Prior odds that changes follow counted transitions rather than how often states occur; 0 to learn no transitions.
     levels : int
         Levels of lagged rewards per arm; 0 for no lag model.
     trust : bool
         Whether the arm played most is played instead where the library's preferences for others prove untrue.
-    max_idle_rounds : int
-        Rounds, per arm, for which an arm may go unplayed before it is tried once more; 0 for any number.
+    staleness : bool
+        Whether an arm is looked at once not having looked is likely to have cost more than the look.
 
     Examples
     --------
@@ -182,16 +184,9 @@ class StateLibrary(PlainPolicy):
     particles: Annotated[int, AtLeast(2), Untuned()] = 16
     states: Annotated[int, AtLeast(2), Untuned()] = 64
     floor: Annotated[float, Within(0, 1), Untuned()] = 0.003
-    likeness: Annotated[float, AtLeast(0)] = 1.0
-    optimism: Annotated[float, AtLeast(0)] = 2.0
-    testing: Annotated[float, AtLeast(0)] = 0.35
-    novelty: Annotated[float, Above(0)] = 1.0
-    stay_prior: Annotated[float, Above(0)] = 29.0
-    change_prior: Annotated[float, Above(0)] = 0.5
-    structure: Annotated[float, AtLeast(0)] = 0.05
     levels: Annotated[int, AtLeast(0), Untuned()] = 32
     trust: Annotated[bool, Untuned()] = True
-    max_idle_rounds: Annotated[int, AtLeast(0)] = 150
+    staleness: Annotated[bool, Untuned()] = True
 
     def check(self) -> None:
         """Refuse a range the wrong way round, and libraries that no memory holds."""
@@ -261,7 +256,6 @@ class StateLibrary(PlainPolicy):
         core.rounds += 1
         receive(history, core, number, self.groups - 1)
         trust.check(memory.trust, number, within_reach(standard, core.rounds, rewards[0]))
-        staleness.note_played(memory.staleness, choice, core.rounds)
         count_values(standard.scale[0], rewards[0])
         due = count_difference(self, standard, covariates, choice, rewards)
         remember(history, standard, core.rounds, choice, rewards)
@@ -322,4 +316,4 @@ class StateLibrary(PlainPolicy):
         >>> [[round(slope, 1) for slope in slopes] for slopes in agent.belief.slopes]
         [[0.0], [0.5]]
         """
-        return belief(self, memory)
+        return belief(memory)

@@ -6,16 +6,12 @@ of the state (`update_ageing`), and entry counts and counted transitions (`updat
 """
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import constants
 from latentbandits.protocols import Record
-
-if TYPE_CHECKING:
-    from latentbandits.policies.state_library.policy import StateLibrary
 
 # The first age of every bin, the bin of every age, and how many ages each has
 _STARTS = [
@@ -38,13 +34,13 @@ def age_of(particle: Record, now: int) -> int:
 
 
 @kernel
-def staying(policy: "StateLibrary", particle: Record) -> float:
+def staying(particle: Record) -> float:
     """Return the probability that a particle's state stays.
 
-    stay = (stays + stay_prior) / (stays + stay_prior + changes + change_prior)
+    stay = (stays + 29) / (stays + 29 + changes + 1/2)
     """
-    stays = particle.stays + policy.stay_prior
-    return float(stays / (stays + particle.changes + policy.change_prior))
+    stays = particle.stays + constants.STAYS
+    return float(stays / (stays + particle.changes + constants.CHANGES))
 
 
 @kernel
@@ -64,13 +60,13 @@ def hazard_at_age(particle: Record, ended: np.ndarray, now: int, constant: float
 
 
 @kernel
-def hazard(policy: "StateLibrary", particle: Record, ended: np.ndarray, front: int, now: int) -> float:
+def hazard(particle: Record, ended: np.ndarray, front: int, now: int) -> float:
     """Return the probability that a particle's state has changed between the latest round learned, `front`, and another.
 
     One round later two models are averaged by their odds: a hazard that is always the same, and one that depends on the age of the state.
     Several rounds later, where rewards are late or lost: 1 - stay^rounds
     """
-    stay = staying(policy, particle)
+    stay = staying(particle)
     rounds = now - front
     if rounds > 1:
         return 1.0 - math.exp(rounds * math.log(stay))  # a power would be rounded otherwise by machine code
@@ -79,14 +75,14 @@ def hazard(policy: "StateLibrary", particle: Record, ended: np.ndarray, front: i
 
 
 @kernel
-def note_hazard(policy: "StateLibrary", particle: Record, ended: np.ndarray, front: int, now: int) -> float:
+def note_hazard(particle: Record, ended: np.ndarray, front: int, now: int) -> float:
     """Return the hazard in a round that is being learned; if it is the next one, note what both models say, and the age of the state.
 
     `update_ageing` compares them once the reward has told whether the state changed
     """
     if now - front > 1:
-        return hazard(policy, particle, ended, front, now)
-    particle.constant = 1.0 - staying(policy, particle)
+        return hazard(particle, ended, front, now)
+    particle.constant = 1.0 - staying(particle)
     particle.by_age = hazard_at_age(particle, ended, now, particle.constant)
     at = age_of(particle, now)
     if at < constants.AGES - 1:
@@ -97,34 +93,34 @@ def note_hazard(policy: "StateLibrary", particle: Record, ended: np.ndarray, fro
 
 
 @kernel
-def bounded_odds(odds: float, structure: float) -> float:
+def bounded_odds(odds: float) -> float:
     """Return the odds of a model within bounds, so that neither it nor its rival is ever given up."""
-    return float(min(max(odds, structure / constants.MOST_ODDS), constants.MOST_ODDS))
+    return float(min(max(odds, constants.RICHER / constants.MOST_ODDS), constants.MOST_ODDS))
 
 
 @kernel
-def update_ageing(particle: Record, structure: float, changed: bool) -> None:
+def update_ageing(particle: Record, changed: bool) -> None:
     """Update the odds of the hazard that depends on age by how well it predicted whether the state changes."""
     constant = particle.constant
     odds = particle.ageing * (particle.by_age / constant if changed else (1.0 - particle.by_age) / (1.0 - constant))
-    particle.ageing = bounded_odds(odds, structure)
+    particle.ageing = bounded_odds(odds)
 
 
 @kernel
-def set_leaving(particle: Record, state: Record, novelty: float) -> None:
+def set_leaving(particle: Record, state: Record) -> None:
     """Set where a change of a particle from its present state z leads.
 
     Two models are averaged by their odds. One uses how often a state was entered; the other the transitions counted from z, backed off to
-    the first. A new state has the mass ``novelty`` plus the number of states entered once (Good and Turing's estimate of what is still
+    the first. A new state has the mass 1 plus the number of states entered once (Good and Turing's estimate of what is still
     unseen)::
 
-        flat(k)    = entered[k] / (unseen + entries - entered[z])      unseen = novelty + singles; for a new state: unseen / (...)
+        flat(k)    = entered[k] / (unseen + entries - entered[z])      unseen = 1 + singles; for a new state: unseen / (...)
         counted(k) = (moves[z, k] + flat(k)) / (left[z] + 1)
         p(k)       = (flat(k) + odds * counted(k)) / (1 + odds)
                    = by_entry * entered[k] + by_move * moves[z, k]
         p(new)     = by_entry * unseen = novel
     """
-    unseen = novelty + particle.singles
+    unseen = constants.NOVELTY + particle.singles
     flat = 1.0 / (unseen + particle.entries - state.entered)
     counted = particle.odds / (state.left + constants.BACKOFF)
     share = 1.0 / (1.0 + particle.odds)
@@ -134,16 +130,16 @@ def set_leaving(particle: Record, state: Record, novelty: float) -> None:
 
 
 @kernel
-def update_odds(policy: "StateLibrary", particle: Record, states: np.ndarray, moves: np.ndarray, to: int) -> None:
+def update_odds(particle: Record, states: np.ndarray, moves: np.ndarray, to: int) -> None:
     """Update the odds of the counted transitions by how much better than the entry counts they predicted this change.
 
     odds <- odds * counted(to) / flat(to), see `set_leaving`
     """
     z = particle.here
-    unseen = policy.novelty + particle.singles
+    unseen = constants.NOVELTY + particle.singles
     fresh = to == particle.known
     flat = unseen if fresh else states[to].entered
     flat /= unseen + particle.entries - states[z].entered
     counted = constants.BACKOFF * flat + (0.0 if fresh else float(moves[z, to]))
     odds = particle.odds * counted / (states[z].left + constants.BACKOFF) / flat
-    particle.odds = bounded_odds(odds, policy.structure)
+    particle.odds = bounded_odds(odds)

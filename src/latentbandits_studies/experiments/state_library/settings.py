@@ -84,11 +84,10 @@ RIVALS = (*SINGLE_GROUP, *PEERS)  # one group, and no knowledge of the world
 PARTS: Mapping[str, Mapping[str, Any]] = {
     "full": {},
     "two particles": {"particles": 2},
-    "no optimism": {"optimism": 0.0},
     "library of two": {"states": 2},
-    "no tests": {"testing": 0.0},
-    "no transitions": {"structure": 0.0},
     "no lag model": {"levels": 0},
+    "no trust": {"trust": False},
+    "no staleness": {"staleness": False},
 }
 PARTS_ROWS = ("default", "S2", "S50", "p.5", "sd.5")
 ALONE = " | parts"  # ends the names of the ablation's cases
