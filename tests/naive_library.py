@@ -66,7 +66,7 @@ class NaiveStateLibrary:
         self.history: list[Seen] = []
         self.different: set[float] = set()  # different rewards
         self.trust = Trust(trust)
-        self.staleness = Staleness(arms, self.cloud, staleness)
+        self.staleness = Staleness(arms, self.cloud, staleness, self.different)
         self.probe_reasons: frozenset[str] = frozenset()
         self.scale.given = self.fixed_range
         if self.fixed_range:
@@ -121,7 +121,7 @@ class NaiveStateLibrary:
         if doubted or not self.trust.may_test(self.number, noise, self.scale.high - self.scale.low):
             pick = greedy
         self.probe_reasons = frozenset() if pick == greedy else frozenset({"untried" if pick == hopeful else "rival"})
-        overdue = self.staleness.overdue(self.number, values, preferred, available)
+        overdue = self.staleness.overdue(self.number, values, preferred, available) if self.history else None
         if overdue is not None:
             pick, self.probe_reasons = overdue, frozenset({"staleness"})
         self.staleness.settle(pick, greedy)

@@ -109,7 +109,7 @@ def compare(policy: "StateLibrary", memory: Memory, values: int, choice: Choice)
         pick, greedy = trust.correct(memory.trust, core.asked, standard, pick, preferred, usual)
     if pick != greedy:
         choice.tags[PROBE_REASON] = UNTRIED if pick == hopeful else RIVAL
-    if policy.staleness:
+    if policy.staleness and core.rounds > 0:
         stale = staleness.overdue(memory.staleness, library, standard.scale[0], stay, preferred, core.asked, choice)
         if stale >= 0:
             pick = stale

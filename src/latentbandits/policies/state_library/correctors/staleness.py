@@ -55,7 +55,8 @@ def rival_gain(library: Library, scale: Record, arm: int, value: float) -> float
     for k in range(particle.known):
         total += states[k].spent
         gain += states[k].spent * max(library.means[best, k, arm].average - value, 0.0)
-    hope = max(scale.high - value, 0.0)
+    high = max(scale.high, scale.most) if scale.values == 2 else scale.high  # a range that is given may rule one out
+    hope = max(high - value, 0.0)
     unseen = particle.novel * hope * hope / (2.0 * (scale.high - scale.low))
     return float(unseen + (1.0 - particle.novel) * gain / max(total, 1.0))
 
@@ -72,7 +73,7 @@ def overdue(
     rival = staleness.core[0].odds / (1.0 + staleness.core[0].odds)
     for arm in range(len(staleness.arms)):
         one = staleness.arms[arm]
-        if arm == greedy or one.played == 0 or not choice.arm_scores[arm].available:
+        if arm == greedy or not choice.arm_scores[arm].available:
             continue
         changed = has_changed(staleness, library, arm, stay, now)
         one.loss += rival * changed * rival_gain(library, scale, arm, value)
