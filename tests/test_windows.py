@@ -47,7 +47,7 @@ class Case:
 
     @property
     def kinds(self) -> list[str]:
-        return [json.loads(line)[1] for line in self.journal]
+        return [json.loads(line)[1] for line in self.journal[1:]]  # after what it begins with
 
 
 def bits(agent: lb.Agent) -> str:

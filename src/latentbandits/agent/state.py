@@ -327,8 +327,9 @@ class State:
             self.counts["clipped"] += "given" in event.payload
         self.counts["corrected"] += 1
 
-    def _note_late(self, event: Event) -> None:  # noqa: ARG002
+    def _note_late(self, event: Event) -> None:
         self.counts["late"] += 1
+        self.counts["clipped"] += "given" in event.payload
 
     def _add(self, event: Event) -> None:
         name = as_name(_field(event.payload, "arm"))
