@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.naive import Draws, Floats, first_best
+from tests.naive_amounts import Amounts
 from tests.naive_cloud import Cloud
 from tests.naive_differences import Differences
 from tests.naive_features import Slopes
@@ -59,7 +60,8 @@ class NaiveStateLibrary:
         self.draws, self.arms, self.groups, self.given_noise = draws, arms, groups, noise
         self.optimism, self.testing, self.levels, self.max_idle_rounds = optimism, testing, levels, max_idle_rounds
         self.fixed_range = high > low
-        self.scale = Scale()
+        self.amounts = Amounts(arms)
+        self.scale = Scale(amounts=self.amounts)
         urns = Urns(states, novelty, stay_prior, change_prior, structure)
         self.cloud = Cloud(arms, self.scale, urns, particles, floor, likeness, fast_switching=covariates == 0)
         self.slopes = Slopes(arms, covariates, self.scale)
@@ -70,7 +72,6 @@ class NaiveStateLibrary:
             0  # the decision that the next rewards belong to, and the latest whose rewards have come
         )
         self.history: list[Seen] = []
-        self.different: set[float] = set()  # different rewards
         self.played = [0] * arms
         self.trust = Trust(trust)
         self.forced = 0
@@ -237,23 +238,30 @@ class NaiveStateLibrary:
         in_turn = self.number == len(self.asked) == self.told + 1
         self.told = max(self.told, self.number)
         self.trust.check(self.number, len(self.asked), self.within_reach(rewards[0]))
-        self.different.add(rewards[0])
+        known, paid = self.amounts.value is not None, self.pays_amounts()
+        for arm, reward in zip(arms, rewards, strict=True):
+            self.amounts.see(arm, reward)
         seen = Seen(self.number, self.parts(arms, rewards), asked.u, asked.x)
         self.history.append(seen)
         for arm in arms:
             self.played[arm] = len(self.history)
         due = not self.given_noise and self.differences.count(arms, rewards, asked.x)
+        if not known and self.amounts.value is not None:
+            # What several groups were paid before the usual value was known is taken to be alike
+            self.history = [past._replace(groups=[alike(group) for group in past.groups]) for past in self.history]
+            seen = self.history[-1]
         self.slopes.see(asked.x)
-        alike = self.slopes.without(seen).groups
-        again = self.news(alike, asked.available, due)
-        if again or (self.scale.noise > 0 and self.slopes.outdated(len(self.history))):
+        plain = self.slopes.without(seen).groups
+        again = self.news(plain, asked.available, due)
+        again = again or (len(self.history) <= 256 and paid != self.pays_amounts())
+        if self.scale.noise > 0 and (again or self.slopes.outdated(len(self.history))):
             recent = self.history[-256:]
             self.begin(recent[0].number - 1)
             for past in recent:
                 self.advance(past)
         elif self.scale.noise > 0:
             if self.levels > 0 and in_turn and asked.values is not None:
-                self.lag.weigh(arms[0], alike[0].mean, asked.values[arms[0]])
+                self.lag.weigh(arms[0], plain[0].mean, asked.values[arms[0]])
             self.advance(seen)
         if self.scale.noise > 0:
             self.slopes.learn(self.history, self.cloud.best)
@@ -264,9 +272,12 @@ class NaiveStateLibrary:
         for reward in rewards[1:]:
             others += reward
         if len(set(arms)) == 1:
-            groups = [Group(arms[0], (rewards[0] + others) / self.groups, self.groups)]
+            groups = [Group(arms[0], (rewards[0] + others) / self.groups, self.groups, tuple(rewards))]
         else:
-            groups = [Group(arms[0], rewards[0], 1), Group(arms[1], others / (self.groups - 1), self.groups - 1)]
+            groups = [
+                Group(arms[0], rewards[0], 1, (rewards[0],)),
+                Group(arms[1], others / (self.groups - 1), self.groups - 1, tuple(rewards[1:])),
+            ]
         return [group._replace(mean=self.within_reach(group.mean)) for group in groups]
 
     def within_reach(self, reward: float) -> float:
@@ -277,11 +288,13 @@ class NaiveStateLibrary:
         reach = widths * (self.scale.high - self.scale.low) + 10 * self.scale.noise
         return min(max(reward, self.scale.low - reach), self.scale.high + reach)
 
+    def pays_amounts(self) -> bool:
+        return self.amounts.likely() and self.differences.once.few_values()
+
     def advance(self, seen: Seen) -> None:
         seen = self.slopes.without(seen)
         few = self.differences.once.few_values()
-        binary = few and self.groups == 1 and len(self.different) == 2
-        self.scale.two = tuple(sorted(self.different)) if binary else ()
+        self.scale.pays = self.pays_amounts()
         self.cloud.advance(seen, outliers=not few)
         if self.levels > 0:
             self.lag.learn(seen.groups)
@@ -343,3 +356,7 @@ class NaiveStateLibrary:
             elif abs(noise - scale.noise) > 0.03 * scale.noise:
                 scale.noise = noise
         return again
+
+
+def alike(group: Group) -> Group:
+    return group._replace(rewards=(group.mean,) * group.size)
