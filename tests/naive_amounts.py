@@ -30,7 +30,7 @@ class Amounts:
         gaps = [abs(b - a) for a, b in pairwise([*mine, reward]) if a != b]
         if self.value is None and mine and reward == mine[-1]:
             self.value = reward
-        elif self.value is not None and gaps:
+        elif self.value is not None and len(set(self.paid[arm])) > 1:
             self.compare(arm, reward, min(gaps))
         if self.value is not None:
             self.count += 1
@@ -49,8 +49,7 @@ class Amounts:
             middle = float(np.mean(paid)) if paid else mean
             mixed = share * mass(reward - middle, (scatter + variance) / (len(paid) + 1), gap)
         self.smooth += math.log(mixed / mass(reward - mean, variance, gap))
-        if len(set(paid)) > 1:
-            self.lasting += math.log(mixed / (0.8 * (reward == mine[-1]) + 0.2 * mixed))
+        self.lasting += math.log(mixed / (0.8 * (reward == mine[-1]) + 0.2 * mixed))
 
     def likely(self) -> bool:
         """Return whether there are amounts, and no other explanation is better by three or more."""

@@ -124,7 +124,7 @@ class Cloud:
         """Return how likely nothing or amounts are in a state: height and exponent; in one never entered, half of what is guessed."""
         arm, value, new = group.arm, amounts.value or 0.0, entry.entered == 0
         sizes, paid = amounts.sizes(group.rewards), amounts.paid[arm]
-        guess, n, share = amounts.guess(), 0 if new else entry.counts[arm], entry.shares[arm]
+        guess, n, share = 0.5, 0 if new else entry.counts[arm], entry.shares[arm]
         gap = ordered_mean(paid) - value if paid else 0.0
         if gap and not self.fast_switching:  # with features, without which a particle expects fast switching
             share = (entry.means[arm] + group.effect - value) / gap

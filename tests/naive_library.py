@@ -17,7 +17,7 @@ from tests.naive_cloud import Cloud
 from tests.naive_differences import Differences
 from tests.naive_features import Slopes
 from tests.naive_lag import LagModel
-from tests.naive_particles import Group, Particle, Scale, Seen, Urns
+from tests.naive_particles import Group, Particle, Remembered, Scale, Seen, Urns
 from tests.naive_trust import Trust
 
 
@@ -165,18 +165,18 @@ class NaiveStateLibrary:
             values.append(value)
         return values
 
-    def elsewhere(self, arm: int) -> list[tuple[float, float, int | None]]:
-        """Return what an arm pays after a change and how often it was seen to, with probabilities, and None for a state never seen.
+    def elsewhere(self, arm: int) -> list[tuple[float, float, Remembered | None]]:
+        """Return what an arm pays after a change and in which state, with probabilities, and None for a state never seen.
 
         After several rounds the probabilities are the shares of all rounds that were spent in every state.
         """
         best = self.cloud.best
         spent = sum(entry.spent for entry in best.library)
         if self.number - self.cloud.front > 1 and spent > 0:
-            return [(entry.spent / spent, entry.means[arm], entry.counts[arm]) for entry in best.library]
+            return [(entry.spent / spent, entry.means[arm], entry) for entry in best.library]
         *chances, new = best.leaving()
-        known: list[tuple[float, float, int | None]] = [
-            (chance, entry.means[arm], entry.counts[arm])
+        known: list[tuple[float, float, Remembered | None]] = [
+            (chance, entry.means[arm], entry)
             for k, (chance, entry) in enumerate(zip(chances, best.library, strict=True))
             if k != best.here
         ]
@@ -189,10 +189,12 @@ class NaiveStateLibrary:
             extra, pending = 0.0, self.pending(arm)
             for particle in self.cloud.particles:
                 n = min(particle.now.counts[arm] + pending, 512)
-                extra += particle.weight * stay * self.scale.deviation(n)
-            for chance, _, count in self.elsewhere(arm) if 1 - stay > 0.1 else ():
-                if count is not None:
-                    extra += (1 - stay) * chance * self.scale.deviation(min(count + pending, 512))
+                extra += particle.weight * stay * self.scale.deviation_of(particle.now, arm, n)
+            for chance, _, entry in self.elsewhere(arm) if 1 - stay > 0.1 else ():
+                if entry is not None:
+                    extra += (
+                        (1 - stay) * chance * self.scale.deviation_of(entry, arm, min(entry.counts[arm] + pending, 512))
+                    )
             more = self.scale.noise**2 * self.slopes.std_error(arm, self.context, self.cloud.best)
             hope.append(math.sqrt(extra**2 + more) if more > 0 else extra)
         return hope
@@ -225,7 +227,7 @@ class NaiveStateLibrary:
     def difference(self, particle: Particle, arm: int) -> float:
         """Return by how much a particle and the heaviest one differ on an arm, squared."""
         far = particle.now.means[arm] - self.cloud.best.now.means[arm]
-        return far**2 + self.scale.deviation(particle.now.counts[arm]) ** 2
+        return far**2 + self.scale.deviation_of(particle.now, arm, particle.now.counts[arm]) ** 2
 
     # Learning
 

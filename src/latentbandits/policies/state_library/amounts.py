@@ -37,7 +37,7 @@ def compare(usual: Record, arm: Record, reward: float) -> None:
     """Add what a reward of an arm says for and against the three explanations, each by what it learned from earlier ones.
 
     amounts: share * mass among amounts, or 1 - share;  smooth: mass among all rewards;
-    lasting: (1 - h) * [as the last reward] + h * the first one. With two values it says nothing: states explain these in either case
+    lasting: (1 - h) * [as the last reward] + h * the first one. An arm with two values says nothing, see `count_reward`
     """
     share = (arm.hits + 0.5) / (arm.count + 1.0)
     variance = (arm.squares + arm.gap * arm.gap) / arm.count
@@ -46,10 +46,9 @@ def compare(usual: Record, arm: Record, reward: float) -> None:
     if reward != usual.value:
         varying = (arm.paid_squares + variance) / (arm.hits + 1.0)
         mixed = share * mass(reward - (arm.paid if arm.hits > 0 else arm.average), varying, arm.gap)
+    same = 1.0 - constants.LASTING if reward == arm.last else 0.0
     usual.smooth += math.log(mixed / smooth)
-    if arm.paid_squares > 0.0:
-        same = 1.0 - constants.LASTING if reward == arm.last else 0.0
-        usual.lasting += math.log(mixed / (same + constants.LASTING * mixed))
+    usual.lasting += math.log(mixed / (same + constants.LASTING * mixed))
 
 
 @kernel
@@ -76,7 +75,7 @@ def count_reward(standard: Standard, arm: int, reward: float) -> None:
     if usual.known == 0 and mine.count > 0 and reward == mine.last:
         usual.known = 1
         usual.value = reward
-    elif usual.known == 1 and mine.count > 0 and mine.gap > 0.0:
+    elif usual.known == 1 and mine.paid_squares > 0.0:  # two values are yes and no, or a price, whatever the shares
         compare(usual, mine, reward)
     if usual.known == 1:
         usual.count += 1
@@ -155,3 +154,19 @@ def size_density(arm: Record, spread: float, size: float, hits: float, mine: flo
     far = (mine - (hits * size + constants.AMOUNTS * arm.amount) / weight) / spread
     variance = 1.0 / number + 1.0 / weight
     return 1.0 / math.sqrt(variance), 0.5 * far * far / variance
+
+
+@kernel
+def deviation_of(standard: Standard, amounts: bool, mean: Record, arm: int, number: int) -> float:
+    """Return the standard deviation of an arm's mean in a state after so many rewards: by the noise, or by its own amounts.
+
+    sqrt(v / (number + v / spread^2));  v = share * (1 - share) * paid^2 + share * variance of what it paid, the share
+    with two rewards as all of them
+    """
+    mine, usual, spread = standard.amounts[arm], standard.usual[0], standard.scale[0].spread
+    if not amounts or mine.hits == 0:
+        return float(standard.deviation[number])
+    expected, paid = (usual.hits + 1.0) / (usual.count + 2.0), mine.paid - usual.value
+    share = (mean.count * mean.share + constants.BINARY_REWARDS * expected) / (mean.count + constants.BINARY_REWARDS)
+    variance = share * ((1.0 - share) * paid * paid + mine.paid_squares / mine.hits)
+    return math.sqrt(variance / (number + variance / (spread * spread)))

@@ -30,6 +30,9 @@ AMOUNTS_FIRST = (
 )
 AMOUNTS = 2.0  # amounts that the arm's mean of all states is worth in one | not measured alone
 LEAST_AMOUNTS = 0.05  # deviation of the logarithm of amounts at least | not measured alone
+GUESS = (
+    0.5  # share of amounts where nothing is known | even; the share of all rewards instead: rare clicks become states
+)
 LEAST_GUESS = 0.01  # no range that is given makes yes or no rarer than this | not measured alone
 DECAY_STEPS = 32.0  # entries per unit in the table of exponentials | resolution: 11 digits
 

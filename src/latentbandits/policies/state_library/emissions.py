@@ -125,11 +125,11 @@ def amounts_predictive(
 ) -> tuple[float, float]:
     """Return the probability of nothing or an amount from some groups, see `amounts`, as a height and an exponent.
 
-    The guess where nothing is known is the share of all rewards, or as the middle of a range that is given says. The effect of
+    The guess where nothing is known is even, or as the middle of a range that is given says. The effect of
     features, which was taken off the reward, is added to the share
     """
     mine, usual = emission.amounts[arm], emission.usual[0]
-    share, count, guess = mean.share, float(mean.count) if known else 0.0, (usual.hits + 1.0) / (usual.count + 2.0)
+    share, count, guess = mean.share, float(mean.count) if known else 0.0, constants.GUESS
     gap = mine.paid - usual.value if mine.hits > 0 else 0.0
     if emission.shifted and gap != 0.0:
         share = (mean.average + effect - usual.value) / gap
