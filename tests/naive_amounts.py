@@ -12,7 +12,7 @@ def mass(far: float, variance: float, gap: float) -> float:
     total = variance + gap**2 / (2 * math.pi)
     if total == 0:
         return 1.0
-    return math.exp(-min(far**2 / total / 2, 60)) * min(gap / math.sqrt(2 * math.pi * total), 1)
+    return math.exp(-min(far**2 / total / 2, 60)) * min(max(gap / math.sqrt(2 * math.pi * total), 1e-100), 1)
 
 
 class Amounts:

@@ -29,7 +29,7 @@ def mass(far: float, variance: float, gap: float) -> float:
     if total == 0.0:
         return 1.0
     exponent = min(0.5 * far * far / total, constants.LARGEST_EXPONENT)
-    return float(math.exp(-exponent) * min(gap / math.sqrt(2.0 * math.pi * total), 1.0))
+    return float(math.exp(-exponent) * min(max(gap / math.sqrt(2.0 * math.pi * total), constants.LEAST_MASS), 1.0))
 
 
 @kernel

@@ -29,6 +29,7 @@ AMOUNTS_FIRST = (
     3.0  # log evidence by which another explanation must beat amounts, once values repeat | not measured alone
 )
 AMOUNTS = 2.0  # amounts that the arm's mean of all states is worth in one | not measured alone
+LEAST_MASS = 1e-100  # smallest height of a value among amounts | numbers: its logarithm stays finite
 LEAST_AMOUNTS = 0.05  # deviation of the logarithm of amounts at least | not measured alone
 GUESS = (
     0.5  # share of amounts where nothing is known | even; the share of all rewards instead: rare clicks become states
