@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from tests.naive_amounts import Amounts
 from tests.naive_particles import (
     BEFORE,
     HERE,
@@ -42,7 +43,9 @@ class Cloud:
         self.best = self.particles[0]
 
     def blank(self, entered: int = 0) -> Remembered:
-        return Remembered([self.scale.centre()] * self.arms, [0] * self.arms, entered)
+        return Remembered(
+            [self.scale.centre()] * self.arms, [0] * self.arms, [0.0] * self.arms, [0.0] * self.arms, entered
+        )
 
     def advance(self, seen: Seen, outliers: bool) -> float:
         """Advance every particle by one round: branch, prune, change, add the rewards, merge; returns how likely the rewards were."""
@@ -89,37 +92,56 @@ class Cloud:
         return children
 
     def add(self, entry: Remembered, groups: Sequence[Group]) -> None:
-        for arm, mean, size in groups:
+        for arm, mean, size, rewards, _ in groups:
+            sizes = self.scale.amounts.sizes(rewards) if self.scale.amounts else []
+            before = entry.shares[arm] * entry.counts[arm]
+            entry.shares[arm] = (before + len(sizes)) / (entry.counts[arm] + size)
+            if sizes:
+                now = sum(sizes) / len(sizes)
+                entry.sizes[arm] += (now - entry.sizes[arm]) * len(sizes) / (before + len(sizes))
             entry.means[arm] += (mean - entry.means[arm]) * (size / (entry.counts[arm] + size + self.scale.prior()))
             entry.counts[arm] = min(entry.counts[arm] + size, 512)
 
     # A round after all others
 
     def densities(self, entry: Remembered, groups: Sequence[Group]) -> tuple[list[float], list[float]]:
-        """Return the heights of the Gaussians that a state expects of every group, and the exponents; or how likely yes or no is."""
-        if self.scale.two:
-            return [self.frequency(entry, groups[0])], [0.0]
+        """Return the heights of the Gaussians that a state expects of every group, and the exponents; or those of amounts."""
+        amounts = self.scale.amounts
+        if amounts is not None and self.scale.pays:
+            pairs = [self.amount(amounts, entry, group) for group in groups]
+            return [height for height, _ in pairs], [exponent for _, exponent in pairs]
         heights, exponents = [], []
-        for arm, mean, size in groups:
+        for arm, mean, size, _, _ in groups:
             variance = self.scale.noise * self.scale.noise * (1 / size + 1 / (entry.counts[arm] + self.scale.prior()))
             heights.append(1 / math.sqrt(variance))
             exponents.append((mean - entry.means[arm]) ** 2 * (0.5 / variance))
         return heights, exponents
 
-    def frequency(self, entry: Remembered, group: Group) -> float:
-        """Return how often a state has paid this of two rewards; a state never entered, half of what is guessed where nothing is known."""
-        no, yes = self.scale.two
-        guess = min(max((self.scale.centre() - no) / (yes - no), 0.01), 0.99) if self.scale.given else 1 / 2
-        paid = yes if group.mean >= (no + yes) / 2 else no
-        guess = guess if paid == yes else 1 - guess
-        if entry.entered == 0:
-            return guess / 2
-        effect = (
-            0.0 if self.fast_switching else paid - group.mean
-        )  # of features, without which a particle expects fast switching
-        n, share = entry.counts[group.arm], (entry.means[group.arm] + effect - no) / (yes - no)
-        share = min(max(share if paid == yes else 1 - share, 0), 1)
-        return (n * share + 2 * guess) / (n + 2)
+    def amount(self, amounts: Amounts, entry: Remembered, group: Group) -> tuple[float, float]:
+        """Return how likely nothing or amounts are in a state: height and exponent; in one never entered, half of what is guessed."""
+        arm, value, new = group.arm, amounts.value or 0.0, entry.entered == 0
+        sizes, paid = amounts.sizes(group.rewards), amounts.paid[arm]
+        guess, n, share = 0.5, 0 if new else entry.counts[arm], entry.shares[arm]
+        gap = ordered_mean(paid) - value if paid else 0.0
+        if gap and not self.fast_switching:  # with features, without which a particle expects fast switching
+            share = (entry.means[arm] + group.effect - value) / gap
+        if gap and self.scale.given:
+            guess = min(max((self.scale.centre() - value) / gap, 0.01), 0.99)
+        share, height, exponent = min(max(share, 0), 1), 0.5 if new else 1.0, 0.0
+        for i in range(group.size):
+            hit = i < len(sizes)
+            same = i if hit else i - len(sizes)
+            mine, likely = (share, guess) if hit else (1 - share, 1 - guess)
+            height *= (n * mine + 2 * likely + same) / (n + 2 + i)
+        spread = amounts.spread(arm)
+        if sizes and spread > 0:
+            weight = n * entry.shares[arm] + 2
+            every = ordered_mean(amounts.sizes(paid))
+            mean = ((weight - 2) * entry.sizes[arm] + 2 * every) / weight
+            variance = 1 / len(sizes) + 1 / weight
+            height /= math.sqrt(variance)
+            exponent = ((sum(sizes) / len(sizes) - mean) / spread) ** 2 / variance / 2
+        return height, exponent
 
     def fit(self, entry: Remembered, groups: Sequence[Group]) -> float:
         heights, exponents = self.densities(entry, groups)
@@ -236,3 +258,11 @@ class Cloud:
                 for arm, n in enumerate(entry.counts):
                     total = entry.means[arm] * (n + old) - old * before.centre()
                     entry.means[arm] = (total + new * self.scale.centre()) / (n + new)
+
+
+def ordered_mean(values: Sequence[float]) -> float:
+    """Return the mean, each value after the other, so that equal ones have exactly that mean."""
+    mean = 0.0
+    for n, value in enumerate(values, 1):
+        mean += (value - mean) / n
+    return mean

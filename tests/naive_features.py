@@ -58,7 +58,11 @@ class Slopes:
         if self.covariates == 0:
             return seen
         effects = self.effects(seen.x)
-        return seen._replace(groups=[group._replace(mean=group.mean - effects[group.arm]) for group in seen.groups])
+        return seen._replace(
+            groups=[
+                group._replace(mean=group.mean - effects[group.arm], effect=effects[group.arm]) for group in seen.groups
+            ]
+        )
 
     def std_error(self, arm: int, x: Floats, best: Particle) -> float:
         """Return the variance of an arm's effect, in squared noise, around the features of its rewards in the present state.
@@ -114,7 +118,7 @@ class Slopes:
         then = history[-9]
         k = best.here if then.number >= best.changed else best.before(then.number)
         if k is not None:
-            for arm, reward, _ in then.groups:
+            for arm, reward, _, _, _ in then.groups:
                 self.regress(arm, reward, then.x, k, best.library[k].mark)
         if len(history) % 16 == 0:
             self.learn_priors()

@@ -45,13 +45,13 @@ class LagModel:
         self.error += 0.01 * ((reward - base) ** 2 - self.error)
 
     def learn(self, groups: Sequence[Group]) -> None:
-        for arm, reward, _ in groups:
+        for arm, reward, _, _, _ in groups:
             n, mean = self.seen[arm]
             self.seen[arm] = (n + 1, mean + (reward - mean) / (n + 1))
             if self.last is not None:
                 n, mean = self.cell(arm)
                 self.following[(*self.last, arm)] = (n + 1, mean + (reward - mean) / (n + 1))
-        arm, reward, _ = groups[-1]
+        arm, reward, *_ = groups[-1]
         levels = self.levels[arm]
         far = [abs(reward - centre) for _, centre in levels]
         if len(levels) < self.most and (not far or min(far) > 3 * self.scale.noise):

@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.naive import Draws, Floats, first_best
+from tests.naive_amounts import Amounts
 from tests.naive_cloud import Cloud
 from tests.naive_differences import Differences
 from tests.naive_features import Slopes
 from tests.naive_lag import LagModel
-from tests.naive_particles import Group, Particle, Scale, Seen, Urns
+from tests.naive_particles import Group, Particle, Remembered, Scale, Seen, Urns
 from tests.naive_staleness import Staleness
 from tests.naive_trust import Trust
 
@@ -53,7 +54,8 @@ class NaiveStateLibrary:
         self.draws, self.arms, self.groups, self.given_noise = draws, arms, groups, noise
         self.levels = levels
         self.fixed_range = high > low
-        self.scale = Scale()
+        self.amounts = Amounts(arms)
+        self.scale = Scale(amounts=self.amounts)
         urns = Urns(states)
         self.cloud = Cloud(arms, self.scale, urns, particles, floor, fast_switching=covariates == 0)
         self.slopes = Slopes(arms, covariates, self.scale)
@@ -64,9 +66,8 @@ class NaiveStateLibrary:
             0  # the decision that the next rewards belong to, and the latest whose rewards have come
         )
         self.history: list[Seen] = []
-        self.different: set[float] = set()  # different rewards
         self.trust = Trust(trust)
-        self.staleness = Staleness(arms, self.cloud, staleness, self.different)
+        self.staleness = Staleness(arms, self.cloud, staleness)
         self.probe_reasons: frozenset[str] = frozenset()
         self.scale.given = self.fixed_range
         if self.fixed_range:
@@ -152,18 +153,18 @@ class NaiveStateLibrary:
             values.append(value)
         return values
 
-    def elsewhere(self, arm: int) -> list[tuple[float, float, int | None]]:
-        """Return what an arm pays after a change and how often it was seen to, with probabilities, and None for a state never seen.
+    def elsewhere(self, arm: int) -> list[tuple[float, float, Remembered | None]]:
+        """Return what an arm pays after a change and in which state, with probabilities, and None for a state never seen.
 
         After several rounds the probabilities are the shares of all rounds that were spent in every state.
         """
         best = self.cloud.best
         spent = sum(entry.spent for entry in best.library)
         if self.number - self.cloud.front > 1 and spent > 0:
-            return [(entry.spent / spent, entry.means[arm], entry.counts[arm]) for entry in best.library]
+            return [(entry.spent / spent, entry.means[arm], entry) for entry in best.library]
         *chances, new = best.leaving()
-        known: list[tuple[float, float, int | None]] = [
-            (chance, entry.means[arm], entry.counts[arm])
+        known: list[tuple[float, float, Remembered | None]] = [
+            (chance, entry.means[arm], entry)
             for k, (chance, entry) in enumerate(zip(chances, best.library, strict=True))
             if k != best.here
         ]
@@ -176,10 +177,12 @@ class NaiveStateLibrary:
             extra, pending = 0.0, self.pending(arm)
             for particle in self.cloud.particles:
                 n = min(particle.now.counts[arm] + pending, 512)
-                extra += particle.weight * stay * self.scale.deviation(n)
-            for chance, _, count in self.elsewhere(arm) if 1 - stay > 0.1 else ():
-                if count is not None:
-                    extra += (1 - stay) * chance * self.scale.deviation(min(count + pending, 512))
+                extra += particle.weight * stay * self.scale.deviation_of(particle.now, arm, n)
+            for chance, _, entry in self.elsewhere(arm) if 1 - stay > 0.1 else ():
+                if entry is not None:
+                    extra += (
+                        (1 - stay) * chance * self.scale.deviation_of(entry, arm, min(entry.counts[arm] + pending, 512))
+                    )
             more = self.scale.noise**2 * self.slopes.std_error(arm, self.context, self.cloud.best)
             hope.append(math.sqrt(extra**2 + more) if more > 0 else extra)
         return hope
@@ -211,7 +214,7 @@ class NaiveStateLibrary:
     def difference(self, particle: Particle, arm: int) -> float:
         """Return by how much a particle and the heaviest one differ on an arm, squared."""
         far = particle.now.means[arm] - self.cloud.best.now.means[arm]
-        return far**2 + self.scale.deviation(particle.now.counts[arm]) ** 2
+        return far**2 + self.scale.deviation_of(particle.now, arm, particle.now.counts[arm]) ** 2
 
     # Learning
 
@@ -224,21 +227,28 @@ class NaiveStateLibrary:
         in_turn = self.number == len(self.asked) == self.told + 1
         self.told = max(self.told, self.number)
         self.trust.check(self.number, len(self.asked), self.within_reach(rewards[0]))
-        self.different.add(rewards[0])
+        known, paid = self.amounts.value is not None, self.pays_amounts()
+        for arm, reward in zip(arms, rewards, strict=True):
+            self.amounts.see(arm, reward)
         seen = Seen(self.number, self.parts(arms, rewards), asked.u, asked.x)
         self.history.append(seen)
         due = not self.given_noise and self.differences.count(arms, rewards, asked.x)
+        if not known and self.amounts.value is not None:
+            # What several groups were paid before the usual value was known is taken to be alike
+            self.history = [past._replace(groups=[alike(group) for group in past.groups]) for past in self.history]
+            seen = self.history[-1]
         self.slopes.see(asked.x)
-        alike = self.slopes.without(seen).groups
-        again = self.news(alike, asked.available, due)
-        if again or (self.scale.noise > 0 and self.slopes.outdated(len(self.history))):
+        plain = self.slopes.without(seen).groups
+        again = self.news(plain, asked.available, due)
+        again = again or (len(self.history) <= 256 and paid != self.pays_amounts())
+        if self.scale.noise > 0 and (again or self.slopes.outdated(len(self.history))):
             recent = self.history[-256:]
             self.begin(recent[0].number - 1)
             for past in recent:
                 self.advance(past)
         elif self.scale.noise > 0:
             if self.levels > 0 and in_turn and asked.values is not None:
-                self.lag.weigh(arms[0], alike[0].mean, asked.values[arms[0]])
+                self.lag.weigh(arms[0], plain[0].mean, asked.values[arms[0]])
             self.advance(seen)
         if self.scale.noise > 0:
             self.slopes.learn(self.history, self.cloud.best)
@@ -249,9 +259,12 @@ class NaiveStateLibrary:
         for reward in rewards[1:]:
             others += reward
         if len(set(arms)) == 1:
-            groups = [Group(arms[0], (rewards[0] + others) / self.groups, self.groups)]
+            groups = [Group(arms[0], (rewards[0] + others) / self.groups, self.groups, tuple(rewards))]
         else:
-            groups = [Group(arms[0], rewards[0], 1), Group(arms[1], others / (self.groups - 1), self.groups - 1)]
+            groups = [
+                Group(arms[0], rewards[0], 1, (rewards[0],)),
+                Group(arms[1], others / (self.groups - 1), self.groups - 1, tuple(rewards[1:])),
+            ]
         return [group._replace(mean=self.within_reach(group.mean)) for group in groups]
 
     def within_reach(self, reward: float) -> float:
@@ -262,11 +275,13 @@ class NaiveStateLibrary:
         reach = widths * (self.scale.high - self.scale.low) + 10 * self.scale.noise
         return min(max(reward, self.scale.low - reach), self.scale.high + reach)
 
+    def pays_amounts(self) -> bool:
+        return self.amounts.likely() and self.differences.once.few_values()
+
     def advance(self, seen: Seen) -> None:
         seen = self.slopes.without(seen)
         few = self.differences.once.few_values()
-        binary = few and self.groups == 1 and len(self.different) == 2
-        self.scale.two = tuple(sorted(self.different)) if binary else ()
+        self.scale.pays = self.pays_amounts()
         self.staleness.learn(seen, outliers=not few)
         if self.levels > 0:
             self.lag.learn(seen.groups)
@@ -328,3 +343,7 @@ class NaiveStateLibrary:
             elif abs(noise - scale.noise) > 0.03 * scale.noise:
                 scale.noise = noise
         return again
+
+
+def alike(group: Group) -> Group:
+    return group._replace(rewards=(group.mean,) * group.size)

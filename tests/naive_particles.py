@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.naive import Floats
+from tests.naive_amounts import Amounts
 
 
 class Group(NamedTuple):
@@ -18,6 +19,8 @@ class Group(NamedTuple):
     arm: int
     mean: float
     size: int
+    rewards: tuple[float, ...] = ()  # of all groups, as they were told
+    effect: float = 0.0  # of features, which was taken off the mean
 
 
 class Seen(NamedTuple):
@@ -36,7 +39,8 @@ class Scale:
     noise: float = 0.0  # until the range is known
     low: float = 0.0
     high: float = 0.0
-    two: tuple[float, ...] = ()  # the two values of rewards that are yes or no
+    amounts: Amounts | None = None  # what is known of them
+    pays: bool = False  # whether rewards are nothing or an amount
     given: bool = False  # whether the range is
 
     def spread(self) -> float:
@@ -52,6 +56,17 @@ class Scale:
     def deviation(self, n: int) -> float:
         """Return the standard deviation of a mean with n rewards behind it."""
         return self.noise / math.sqrt(n + self.prior())
+
+    def deviation_of(self, entry: "Remembered", arm: int, n: int) -> float:
+        """Return the standard deviation of an arm's mean in a state: by the noise, or by the share and size of its own amounts."""
+        amounts = self.amounts
+        if amounts is None or not self.pays or not amounts.paid[arm]:
+            return self.deviation(n)
+        paid, count = amounts.paid[arm], entry.counts[arm]
+        share = (count * entry.shares[arm] + 2 * amounts.guess()) / (count + 2)
+        size = float(np.mean(paid)) - (amounts.value or 0.0)
+        variance = share * ((1 - share) * size**2 + float(np.var(paid)))
+        return math.sqrt(variance / (n + variance / self.spread() ** 2))
 
 
 class Urns(NamedTuple):
@@ -78,12 +93,14 @@ class Remembered:
 
     means: list[float]
     counts: list[int]
+    shares: list[float]  # of rewards that are amounts, and the means of their logarithms
+    sizes: list[float]
     entered: int = 0
     spent: int = 0
     mark: object = field(default_factory=object)  # of its own, the same in copies of the library
 
     def copy(self) -> "Remembered":
-        return replace(self, means=[*self.means], counts=[*self.counts])
+        return replace(self, means=[*self.means], counts=[*self.counts], shares=[*self.shares], sizes=[*self.sizes])
 
 
 @dataclass

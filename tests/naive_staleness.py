@@ -9,8 +9,8 @@ from tests.naive_particles import Seen
 class Staleness:
     """The explanation that the rewards of one arm tell nothing about the others: how likely it is, and what not looking has cost."""
 
-    def __init__(self, arms: int, cloud: Cloud, is_on: bool, different: set[float]) -> None:
-        self.arms, self.cloud, self.is_on, self.different = arms, cloud, is_on, different
+    def __init__(self, arms: int, cloud: Cloud, is_on: bool) -> None:
+        self.arms, self.cloud, self.is_on = arms, cloud, is_on
         self.lost: list[list[float]] = [[] for _ in range(arms)]
         self.begin()
 
@@ -39,8 +39,7 @@ class Staleness:
         scale, total = self.cloud.scale, 0.0
         for share, entry in zip(shares, self.cloud.best.library, strict=True):
             total += share * max(entry.means[arm] - value, 0)
-        high = max(scale.high, *self.different) if len(self.different) == 2 else scale.high
-        return total + new * max(high - value, 0) ** 2 / (2 * (scale.high - scale.low))
+        return total + new * max(scale.high - value, 0) ** 2 / (2 * (scale.high - scale.low))
 
     def overdue(self, number: int, values: Sequence[float], greedy: int, available: Sequence[int]) -> int | None:
         """Return the arm that has lost most beyond the price of a look, if one has."""

@@ -256,28 +256,6 @@ def test_a_range_that_rules_out_yes_or_no_does_no_lasting_harm(low: float, high:
     assert np.mean(arms[1000:] == 1) > 0.8
 
 
-def test_yes_and_no_are_weighed_by_how_often_they_were_seen() -> None:
-    """Two values of any size; a third one ends it."""
-    policy = lb.policies.StateLibrary(arms=2)
-    agent = Agent(policy, seed=1)
-    rewards = np.array([3.0, 3.0, 3.0, 7.0, 3.0, 3.0, 7.0, 3.0])
-    play(agent, rewards[:, None, None] + np.zeros((1, 1, 2)))
-    memory = agent.memory
-    assert emissions.is_binary(1, memory.standard)
-    mean = memory.library.means[0, 0, 0]
-    mean.average, mean.count = 4.0, 8  # two of eight were 7
-    emission = emissions.emission_of(policy, memory.standard)
-    assert emissions.bernoulli_predictive(emission, mean.average, mean.count, 7.0) == pytest.approx(3 / 10)
-    assert emissions.bernoulli_predictive(emission, mean.average, mean.count, 3.0) == pytest.approx(7 / 10)
-    assert not emissions.is_binary(2, memory.standard)
-    # Features from which one more of four is expected to be 7, an effect of 1.0, which is taken off the reward
-    shifted = emissions.emission_of(policy._replace(covariates=1), memory.standard)
-    assert emissions.bernoulli_predictive(shifted, mean.average, mean.count, 6.0) == pytest.approx(5 / 10)
-    assert emissions.bernoulli_predictive(shifted, mean.average, mean.count, 2.0) == pytest.approx(5 / 10)
-    play(agent, np.full((1, 1, 2), 5.0))
-    assert not emissions.is_binary(1, agent.memory.standard)
-
-
 def test_a_state_that_changes_all_the_time_is_that_of_the_fast_switching_particle() -> None:
     agent = Agent("state-library", seed=1)
     play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 30, 2))
@@ -382,7 +360,7 @@ def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning(
     moved, straight = narrow.init(), wide.init()
     for memory in (moved, straight):
         for arm, reward in enumerate(rewards):
-            emissions.update(memory.library.means[0, 0, arm % 2], memory.standard.gaussians[ONE], reward, size=1)
+            emissions.update(memory.library.means[0, 0, arm % 2], memory.standard.gaussians[ONE], reward, 1, 0, 0.0)
     centre, spread = moved.standard.scale[0].centre, moved.standard.scale[0].spread
     assert moved.library.means[0, 0, 0].average != pytest.approx(straight.library.means[0, 0, 0].average)
     set_range(moved.standard.scale[0], 0.0, 7.0)

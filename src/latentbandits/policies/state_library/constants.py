@@ -24,6 +24,16 @@ OUTLIERS = 0.01  # outliers counted before the first | measured as a whole: 1 % 
 OUTLIER_ROUNDS = 100.0  # rounds in which these were | as above
 NEW_BINARY = 0.5  # yes-or-no rewards in a new state count by half | measured: 1 instead 1.33 in one world, 0.24 1.03
 BINARY_REWARDS = 2.0  # rewards that the guess of a yes is worth | measured: 1 instead, with 1/2 in a new state, 1.30
+LASTING = 0.2  # chance of another value, of values that last until the state changes | not measured alone
+AMOUNTS_FIRST = (
+    3.0  # log evidence by which another explanation must beat amounts, once values repeat | not measured alone
+)
+AMOUNTS = 2.0  # amounts that the arm's mean of all states is worth in one | not measured alone
+LEAST_MASS = 1e-100  # smallest height of a value among amounts | numbers: its logarithm stays finite
+LEAST_AMOUNTS = 0.05  # deviation of the logarithm of amounts at least | not measured alone
+GUESS = (
+    0.5  # share of amounts where nothing is known | even; the share of all rewards instead: rare clicks become states
+)
 LEAST_GUESS = 0.01  # no range that is given makes yes or no rarer than this | not measured alone
 DECAY_STEPS = 32.0  # entries per unit in the table of exponentials | resolution: 11 digits
 

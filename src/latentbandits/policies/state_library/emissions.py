@@ -1,7 +1,7 @@
 """Emissions: how probable the rewards of a round are in a state, and what the state learns from them.
 
-A new kind of reward needs a number for `Emission.kind`, a case in `emission_of` that says when it applies, and one in `predictive`. What a
-state remembers of an arm is the mean of its rewards and their number, for every kind.
+Rewards are numbers around a mean, or nothing and amounts, by evidence (`amounts`). A state remembers of an arm the mean of its rewards
+and their number, the share of amounts and how large they were.
 """
 
 import math
@@ -12,13 +12,14 @@ import numpy as np
 from latentbandits.compiled import kernel
 from latentbandits.noise import few_values
 from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library.amounts import chance_of, pays_amounts, size_density, spread_of
 from latentbandits.policies.state_library.memory import ONE, OTHERS, Standard
 from latentbandits.protocols import Record
 
 if TYPE_CHECKING:
     from latentbandits.policies.state_library.policy import StateLibrary
 
-GAUSSIAN, BERNOULLI = 0, 1
+GAUSSIAN, AMOUNTS = 0, 1
 _ROOT = math.sqrt(2.0 * math.pi)
 _LOG_ROOT = math.log(_ROOT)
 _DECAY = np.exp(-np.arange(int(constants.LARGEST_EXPONENT * constants.DECAY_STEPS) + 2) / constants.DECAY_STEPS)
@@ -32,26 +33,27 @@ class Outcome(NamedTuple):
     second: int  # the arm of all groups but the first, -1 for none, and their mean reward
     other: float
     group: int  # ONE or ALL
+    hits: int  # how many rewards of the first set were amounts, the mean of their logarithms, and the effect of features that was taken off
+    amount: float
+    effect: float
+    other_hits: int  # and of the other set
+    other_amount: float
+    other_effect: float
 
 
 class Emission(NamedTuple):
     """What rewards are like."""
 
-    kind: int  # GAUSSIAN, or BERNOULLI for rewards that are yes or no
+    kind: int  # GAUSSIAN, or AMOUNTS for rewards that are nothing or an amount
     gaussians: np.ndarray  # see `memory.Standard`
     centre: float  # of the range of means, and its width
     width: float
-    least: float  # reward seen, and the highest
-    most: float
+    usual: np.ndarray  # what is nothing, and what each arm's amounts are
+    amounts: np.ndarray
+    groups: int
     outliers: bool  # whether a reward may be one: not if rewards have a few values only
     ranged: bool  # whether the range was given rather than learned
     shifted: bool  # whether the effect of features was taken off the rewards
-
-
-@kernel
-def is_binary(groups: int, standard: Standard) -> bool:
-    """Return whether rewards are yes or no: two values in all, and one group."""
-    return bool(groups == 1 and standard.scale[0].values == 2 and few_values(standard.noise[0]))
 
 
 @kernel
@@ -59,16 +61,23 @@ def emission_of(policy: "StateLibrary", standard: Standard) -> Emission:
     """Return what rewards are like, by those seen so far."""
     scale = standard.scale[0]
     return Emission(
-        BERNOULLI if is_binary(policy.groups, standard) else GAUSSIAN,
+        AMOUNTS if pays_amounts(standard) else GAUSSIAN,
         standard.gaussians,
         scale.centre,
         scale.high - scale.low,
-        scale.least,
-        scale.most,
+        standard.usual,
+        standard.amounts,
+        policy.groups,
         not few_values(standard.noise[0]),
         policy.high > policy.low,
         policy.covariates > 0,
     )
+
+
+@kernel
+def size_of(group: int, groups: int) -> int:
+    """Return the number of groups in a set of them."""
+    return 1 if group == ONE else groups - 1 if group == OTHERS else groups
 
 
 @kernel
@@ -85,7 +94,7 @@ def set_gaussians(standard: Standard, groups: int) -> None:
     for n in range(constants.MOST_REWARDS + 1):
         standard.deviation[n] = noise / math.sqrt(n + prior)
         for group in range(1 if groups == 1 else 3):  # one group is all of them, and there is no other set
-            size = 1 if group == ONE else groups - 1 if group == OTHERS else groups
+            size = size_of(group, groups)
             variance = noise * noise * (1.0 / size + 1.0 / (n + prior))
             row = standard.gaussians[group, n]
             row.precision = 0.5 / variance
@@ -111,24 +120,29 @@ def likelihood(height: float, exponent: float) -> float:
 
 
 @kernel
-def bernoulli_predictive(emission: Emission, average: float, count: int, reward: float) -> float:
-    """Return the probability of one of two rewards, by the share of the n rewards behind a mean that were the same.
+def amounts_predictive(
+    emission: Emission, mean: Record, known: bool, arm: int, group: int, effect: float, hits: int, size: float
+) -> tuple[float, float]:
+    """Return the probability of nothing or an amount from some groups, see `amounts`, as a height and an exponent.
 
-    (n * share + 2 * guess) / (n + 2); the guess is even, or as the middle of a range that is given says. The effect of features, which was
-    taken off the reward, is added to the share
+    The guess where nothing is known is even, or as the middle of a range that is given says. The effect of
+    features, which was taken off the reward, is added to the share
     """
-    least, most, effect, guess = emission.least, emission.most, 0.0, 0.5
-    yes = reward >= 0.5 * (least + most)
-    if emission.shifted:
-        effect = (most if yes else least) - reward
-    share = (average + effect - least) / (most - least)
-    if emission.ranged:
-        guess = min(max((emission.centre - least) / (most - least), constants.LEAST_GUESS), 1.0 - constants.LEAST_GUESS)
-    if not yes:
-        share, guess = 1.0 - share, 1.0 - guess
-    return float(
-        (count * min(max(share, 0.0), 1.0) + constants.BINARY_REWARDS * guess) / (count + constants.BINARY_REWARDS)
-    )
+    mine, usual = emission.amounts[arm], emission.usual[0]
+    share, count, guess = mean.share, float(mean.count) if known else 0.0, constants.GUESS
+    gap = mine.paid - usual.value if mine.hits > 0 else 0.0
+    if emission.shifted and gap != 0.0:
+        share = (mean.average + effect - usual.value) / gap
+    if emission.ranged and gap != 0.0:
+        guess = min(max((emission.centre - usual.value) / gap, constants.LEAST_GUESS), 1.0 - constants.LEAST_GUESS)
+    height, exponent = chance_of(share, count, guess, hits, size_of(group, emission.groups)), 0.0
+    if not known:
+        height *= constants.NEW_BINARY
+    spread = spread_of(mine)
+    if hits > 0 and spread > 0.0:
+        density, exponent = size_density(mine, spread, mean.amount, count * mean.share, size, hits)
+        height *= density
+    return height, exponent
 
 
 @kernel
@@ -141,9 +155,15 @@ def predictive(emission: Emission, means: np.ndarray, known: bool, outcome: Outc
     """
     first = means[outcome.first]
     average, count = (first.average, first.count) if known else (emission.centre, 0)
-    if emission.kind == BERNOULLI:
-        share = bernoulli_predictive(emission, average, count, outcome.reward)
-        return share if known else constants.NEW_BINARY * share, 0.0
+    if emission.kind == AMOUNTS:
+        arm, hits, size = outcome.first, outcome.hits, outcome.amount
+        height, exponent = amounts_predictive(emission, first, known, arm, outcome.group, outcome.effect, hits, size)
+        if outcome.second >= 0:
+            arm, hits, size = outcome.second, outcome.other_hits, outcome.other_amount
+            more, far = amounts_predictive(emission, means[arm], known, arm, OTHERS, outcome.other_effect, hits, size)
+            height *= more
+            exponent += far
+        return height, exponent
     row = emission.gaussians[outcome.group, count]
     far = outcome.reward - average
     height, exponent = row.height, far * far * row.precision
@@ -158,13 +178,49 @@ def predictive(emission: Emission, means: np.ndarray, known: bool, outcome: Outc
 
 
 @kernel
+def first_of(outcome: Outcome) -> Outcome:
+    """Return the rewards of the first set of groups alone."""
+    return Outcome(
+        outcome.first,
+        outcome.reward,
+        -1,
+        0.0,
+        outcome.group,
+        outcome.hits,
+        outcome.amount,
+        outcome.effect,
+        0,
+        0.0,
+        0.0,
+    )
+
+
+@kernel
+def second_of(outcome: Outcome) -> Outcome:
+    """Return the rewards of the other set of groups alone."""
+    return Outcome(
+        outcome.second,
+        outcome.other,
+        -1,
+        0.0,
+        OTHERS,
+        outcome.other_hits,
+        outcome.other_amount,
+        outcome.other_effect,
+        0,
+        0.0,
+        0.0,
+    )
+
+
+@kernel
 def new_predictive(emission: Emission, means: np.ndarray, outcome: Outcome) -> float:
     """Return the probability of a round's rewards in a new state: that of the one arm times that of the other."""
-    first = Outcome(outcome.first, outcome.reward, -1, 0.0, outcome.group)
+    first = first_of(outcome)
     height, exponent = predictive(emission, means, False, first)
     chance = likelihood(height, exponent)
     if outcome.second >= 0:
-        height, exponent = predictive(emission, means, False, Outcome(outcome.second, outcome.other, -1, 0.0, OTHERS))
+        height, exponent = predictive(emission, means, False, second_of(outcome))
         chance *= likelihood(height, exponent)
     return float(chance)
 
@@ -181,18 +237,42 @@ def outlying(emission: Emission, particle: Record, second: int) -> float:
 
 
 @kernel
+def log_sizes(arm: Record, hits: int, size: float) -> float:
+    """Return what a density of amounts is less than that of their logarithms in units of their spread, as a logarithm."""
+    spread = spread_of(arm)
+    return _LOG_ROOT + math.log(spread) + size if hits > 0 and spread > 0.0 else 0.0
+
+
+@kernel
 def log_density(emission: Emission, outcome: Outcome, total: float) -> float:
     """Return the logarithm of a probability of rewards on the scale of `predictive`, with the factor that is left out there."""
-    if emission.kind == BERNOULLI:
-        return math.log(total)
+    if emission.kind == AMOUNTS:
+        found = math.log(total) - log_sizes(emission.amounts[outcome.first], outcome.hits, outcome.amount)
+        if outcome.second >= 0:
+            found -= log_sizes(emission.amounts[outcome.second], outcome.other_hits, outcome.other_amount)
+        return found
     return math.log(total) - (_LOG_ROOT if outcome.second < 0 else 2.0 * _LOG_ROOT)
 
 
 @kernel
-def update(mean: Record, gaussians: np.ndarray, reward: float, size: int) -> None:
-    """Add the mean reward of a set of groups of some size to the mean of an arm in a state.
+def update(mean: Record, gaussians: np.ndarray, reward: float, size: int, hits: int, amount: float) -> None:
+    """Add the mean reward of a set of groups of some size to the mean of an arm in a state, and their amounts.
 
-    mean <- mean + gain[n] * (reward - mean);  n <- min(n + size, 512)
+    mean <- mean + gain[n] * (reward - mean);  share <- (n * share + hits) / (n + size);  n <- min(n + size, 512)
     """
     mean.average += (reward - mean.average) * gaussians[mean.count].gain
+    before = mean.share * mean.count
+    mean.share = (before + hits) / (mean.count + size)
+    if hits > 0:
+        mean.amount += (amount - mean.amount) * hits / (before + hits)
     mean.count = min(mean.count + size, constants.MOST_REWARDS)
+
+
+@kernel
+def add(means: np.ndarray, groups: int, gaussians: np.ndarray, outcome: Outcome) -> None:
+    """Add the rewards of a round to the means of a state."""
+    size = size_of(outcome.group, groups)
+    update(means[outcome.first], gaussians[outcome.group], outcome.reward, size, outcome.hits, outcome.amount)
+    if outcome.second >= 0:
+        mean = means[outcome.second]
+        update(mean, gaussians[OTHERS], outcome.other, groups - 1, outcome.other_hits, outcome.other_amount)

@@ -14,15 +14,15 @@ from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.emissions import (
     Emission,
     Outcome,
+    add,
     likelihood,
     log_density,
     new_predictive,
     outlying,
     predictive,
-    update,
 )
 from latentbandits.policies.state_library.library import change, copy, state_before
-from latentbandits.policies.state_library.memory import ONE, OTHERS, Library
+from latentbandits.policies.state_library.memory import Library
 from latentbandits.policies.state_library.transitions import note_hazard, update_ageing
 from latentbandits.protocols import Record
 
@@ -318,11 +318,7 @@ def step(
             else apply_branch(library, slot, to, emission.centre)
         )
         if k >= 0:
-            size = 1 if outcome.group == ONE else policy.groups
-            update(means[slot, k, outcome.first], emission.gaussians[outcome.group], outcome.reward, size)
-            if outcome.second >= 0:
-                size = policy.groups - 1
-                update(means[slot, k, outcome.second], emission.gaussians[OTHERS], outcome.other, size)
+            add(means[slot, k], policy.groups, emission.gaussians, outcome)
     # Particles that have just changed may have become similar to others; of the rest one is looked at in turn
     for i in range(kept):
         slot = branches[i].slot

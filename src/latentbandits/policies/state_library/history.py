@@ -1,9 +1,12 @@
 """Rounds: those chosen whose rewards are under way, and the last ones learned, which can be learned again."""
 
+import math
+
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library.amounts import summary_of
 from latentbandits.policies.state_library.covariates import effect
 from latentbandits.policies.state_library.emissions import Outcome
 from latentbandits.policies.state_library.memory import ALL, FEATURES, ONE, Covariates, History, Standard
@@ -54,15 +57,46 @@ def remember(history: History, standard: Standard, rounds: int, choice: Choice, 
         history.features[(rounds - 1) % constants.HISTORY, j] = choice.features[FEATURES + j]
     latest.reward = within_reach(standard, rounds, reward)
     latest.other = within_reach(standard, rounds, other)
+    last = 1 if second >= 0 else groups
+    latest.hits, latest.amount = summary_of(standard.usual[0], rewards, 0, last)
+    latest.other_hits, latest.other_amount = summary_of(standard.usual[0], rewards, last, groups)
     latest.u = choice.features[0]
+
+
+@kernel
+def recount(history: History, standard: Standard, rounds: int, others: int) -> None:
+    """Count the amounts of all rounds before the usual value was known; equal rewards of several groups are taken to be alike."""
+    usual = standard.usual[0]
+    for i in range(min(rounds, constants.HISTORY)):
+        past = history.rounds[i]
+        size = others if past.second >= 0 else others + 1
+        past.hits = past.other_hits = 0
+        if past.reward != usual.value:
+            past.hits = 1 if past.second >= 0 else size
+            past.amount = math.log(abs(past.reward - usual.value))
+        if past.second >= 0 and past.other != usual.value:
+            past.other_hits = others
+            past.other_amount = math.log(abs(past.other - usual.value))
 
 
 @kernel
 def outcome_of(history: History, covariates: Covariates, i: int, groups: int) -> Outcome:
     """Return the rewards of the i-th round learned, without the effects of features."""
     seen, x = history.rounds[(i - 1) % constants.HISTORY], history.features[(i - 1) % constants.HISTORY]
-    reward, other = seen.reward - effect(covariates, seen.first, x), seen.other
+    first, second = effect(covariates, seen.first, x), 0.0
     if seen.second >= 0:
-        other -= effect(covariates, seen.second, x)
+        second = effect(covariates, seen.second, x)
     group = ONE if groups == 1 or seen.second >= 0 else ALL
-    return Outcome(seen.first, reward, seen.second, other, group)
+    return Outcome(
+        seen.first,
+        seen.reward - first,
+        seen.second,
+        seen.other - second,
+        group,
+        seen.hits,
+        seen.amount,
+        first,
+        seen.other_hits,
+        seen.other_amount,
+        second,
+    )

@@ -7,6 +7,7 @@ import math
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library.amounts import deviation_of, pays_amounts
 from latentbandits.policies.state_library.covariates import effect_variance
 from latentbandits.policies.state_library.memory import FEATURES, Memory
 from latentbandits.protocols import Choice
@@ -28,7 +29,7 @@ def add_others(memory: Memory, stay: float, choice: Choice) -> None:
     best, states = library.particles[slot], library.states[slot]
     z, by_entry, by_move = best.here, best.by_entry, best.by_move
     once = memory.core[0].asked - library.core[0].front <= 1 or memory.core[0].rounds == 0
-    likely = 1.0 - stay > constants.LIKELY
+    likely, amounts = 1.0 - stay > constants.LIKELY, pays_amounts(memory.standard)
     total = 0.0
     for k in range(0 if once else best.known):
         total += states[k].spent
@@ -45,7 +46,7 @@ def add_others(memory: Memory, stay: float, choice: Choice) -> None:
             value += (1.0 - stay) * chance * mean.average
             if likely:
                 n = min(mean.count + pending[arm], constants.MOST_REWARDS)
-                unknown += (1.0 - stay) * chance * memory.standard.deviation[n]
+                unknown += (1.0 - stay) * chance * deviation_of(memory.standard, amounts, mean, arm, n)
         if once:
             value += (1.0 - stay) * best.novel * memory.standard.scale[0].centre
         choice.arm_scores[arm].value = value
@@ -72,6 +73,7 @@ def expect(memory: Memory, stay: float, choice: Choice) -> None:
     for arm in range(len(effects)):
         arm_scores[arm].value = effects[arm]
         arm_scores[arm].index = 0.0
+    amounts = pays_amounts(standard)
     for i in range(library.core[0].live):
         slot = library.slots[i]
         means = library.means[slot, library.particles[slot].here]
@@ -79,7 +81,7 @@ def expect(memory: Memory, stay: float, choice: Choice) -> None:
         for arm in range(len(effects)):
             arm_scores[arm].value += weight * means[arm].average
             n = min(means[arm].count + memory.history.pending[arm], constants.MOST_REWARDS)
-            arm_scores[arm].index += weight * standard.deviation[n]
+            arm_scores[arm].index += weight * deviation_of(standard, amounts, means[arm], arm, n)
     if stay < 1.0:
         add_others(memory, stay, choice)
     for arm in range(len(effects)):
@@ -112,7 +114,7 @@ def add_tests(memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
         memory.covariates.effects,
         choice.arm_scores,
     )
-    best = library.core[0].best
+    best, amounts = library.core[0].best, pays_amounts(standard)
     z = library.particles[best].here
     noise = constants.TEST_NOISE * standard.noise[0].sd * standard.noise[0].sd
     worth = constants.TESTING * math.sqrt(library.particles[best].known / (1.0 - stay))
@@ -133,7 +135,7 @@ def add_tests(memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
             weight = min(times * library.particles[slot].weight, 1.0)
             for arm in range(len(effects)):
                 far = means[arm].average - library.means[best, z, arm].average
-                deviation = standard.deviation[means[arm].count]
+                deviation = deviation_of(standard, amounts, means[arm], arm, means[arm].count)
                 square = far * far + deviation * deviation
                 price = arm_scores[greedy].value - arm_scores[arm].value
                 useful = worth

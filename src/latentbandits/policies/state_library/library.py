@@ -78,6 +78,7 @@ def clear(library: Library, slot: int, k: int, centre: float) -> None:
     for arm in range(library.means.shape[2]):
         library.means[slot, k, arm].average = centre
         library.means[slot, k, arm].count = 0
+        library.means[slot, k, arm].share = library.means[slot, k, arm].amount = 0.0
 
 
 @kernel

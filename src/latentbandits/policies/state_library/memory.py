@@ -62,7 +62,12 @@ Particle = record_type(
 # Its own id and the number of its regime (0 if it has none yet), how often it was entered and left, the rounds spent there, and the latest
 # of them before the present visit
 State = record_type(id=int, number=int, entered=float, left=float, spent=float, seen=int)
-Mean = record_type(average=float, count=int)  # of rewards
+Mean = record_type(
+    average=float,  # of rewards
+    count=int,
+    share=float,  # of rewards that are amounts, and the mean of their logarithms, see `amounts`
+    amount=float,
+)
 Visit = record_type(state=int, began=int)  # a state that ended (-1 if it was forgotten), and its first round
 Branch = record_type(
     parent=int,  # the row of the particle that it comes from
@@ -74,13 +79,31 @@ Scale = record_type(
     pairs=int,  # differences of rewards, with the effects of features, and those that were zero
     ties=int,
     noise_at_start=float,  # the noise when the particles began
-    values=int,  # different rewards seen, of which 3 stands for any larger number; the lowest and the highest
-    least=float,
-    most=float,
     low=float,  # range in which means are expected, its middle, and their standard deviation
     high=float,
     centre=float,
     spread=float,
+)
+Usual = record_type(
+    known=int,  # whether a value has come again, and which
+    value=float,
+    count=int,  # rewards since, and those that were amounts: any other value
+    hits=int,
+    smooth=float,  # log evidence of amounts against numbers around a mean, and against values that last
+    lasting=float,
+)
+Amounts = record_type(
+    count=int,  # rewards of an arm, their mean, and the sum of squares around it
+    average=float,
+    squares=float,
+    last=float,  # the latest, and the least difference of two in a row that was not zero
+    gap=float,
+    hits=int,  # those that were amounts, with the same, and their logarithms
+    paid=float,
+    paid_squares=float,
+    amount=float,
+    last_amount=float,
+    moved=float,  # sum of squared differences of two in a row
 )
 Gaussian = record_type(
     precision=float,  # 1 / (2 variance) of a reward
@@ -135,6 +158,10 @@ Observation = record_type(
     number=int,  # of the round
     second=int,  # those of the other groups; -1 if all played the same
     other=float,
+    hits=int,  # how many rewards of the first set of groups were amounts, and the mean of their logarithms; and of the others
+    amount=float,
+    other_hits=int,
+    other_amount=float,
     u=float,  # uniform on (0, 1), for the pruning
     state=int,  # id of the state that the heaviest particle believed in when the round was last learned, 0 if it had forgotten
     regime=int,  # the number that was shown for it, see `regimes`
@@ -173,6 +200,8 @@ class Standard(NamedTuple):
     noise: Annotated[
         np.ndarray, Noise, 2
     ]  # by differences one round apart and two; the first `sd` is 0 until the range is known
+    usual: Annotated[np.ndarray, Usual, 1]  # whether rewards are nothing or an amount, see `amounts`
+    amounts: Annotated[np.ndarray, Amounts, "arms"]
     gaussians: Annotated[
         np.ndarray, Gaussian, 3, constants.MOST_REWARDS + 1
     ]  # by set of groups and rewards behind a mean, see `emissions`

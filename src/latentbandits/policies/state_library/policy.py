@@ -11,19 +11,19 @@ from latentbandits.memories import parts
 from latentbandits.noise import start_noise
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
 from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library.amounts import count_rewards, pays_amounts
 from latentbandits.policies.state_library.belief import belief
 from latentbandits.policies.state_library.correctors import lag, staleness, trust
 from latentbandits.policies.state_library.covariates import bounded, count_features, effect, learn_slopes, outdated
 from latentbandits.policies.state_library.emissions import emission_of, set_gaussians
 from latentbandits.policies.state_library.filter import step
-from latentbandits.policies.state_library.history import await_rewards, outcome_of, receive, remember
+from latentbandits.policies.state_library.history import await_rewards, outcome_of, receive, recount, remember
 from latentbandits.policies.state_library.index import add_tests, expect
 from latentbandits.policies.state_library.library import begin, id_at
 from latentbandits.policies.state_library.memory import FEATURES, SCRATCH, Memory, empty
 from latentbandits.policies.state_library.regimes import show
 from latentbandits.policies.state_library.standardise import (
     count_difference,
-    count_values,
     observe,
     set_range,
     within_reach,
@@ -256,15 +256,19 @@ class StateLibrary(PlainPolicy):
         core.rounds += 1
         receive(history, core, number, self.groups - 1)
         trust.check(memory.trust, number, within_reach(standard, core.rounds, rewards[0]))
-        count_values(standard.scale[0], rewards[0])
+        known, amounts = standard.usual[0].known, pays_amounts(standard)
+        count_rewards(standard, choice, rewards)
         due = count_difference(self, standard, covariates, choice, rewards)
         remember(history, standard, core.rounds, choice, rewards)
+        if standard.usual[0].known != known:
+            recount(history, standard, core.rounds, self.groups - 1)
         count_features(covariates.features, choice.features[FEATURES:])
         outcome = outcome_of(history, covariates, core.rounds, self.groups)
         by_library = choice.features[FEATURES + self.covariates + outcome.first]
         again, absurd = observe(self, memory, available(choice), outcome, due)
         if absurd:
             trust.forget(memory.trust)
+        again = again or (core.rounds <= constants.HISTORY and pays_amounts(standard) != amounts)
         start, sd, scale = core.rounds, standard.noise[0].sd, standard.scale[0]
         if sd == 0.0:
             return

@@ -37,18 +37,6 @@ def set_range(scale: Record, low: float, high: float) -> None:
 
 
 @kernel
-def count_values(scale: Record, reward: float) -> None:
-    """Count the different rewards seen: one, two, or more than that."""
-    if scale.values == 0:
-        scale.values = 1
-        scale.least = scale.most = reward
-    elif reward != scale.least and reward != scale.most:
-        scale.values = min(scale.values + 1, 3)
-        scale.least = min(scale.least, reward)
-        scale.most = max(scale.most, reward)
-
-
-@kernel
 def within_reach(standard: Standard, rounds: int, reward: float) -> float:
     """Return a reward, or the farthest that counts if it is farther outside the range, by the noise and the rounds learned from.
 

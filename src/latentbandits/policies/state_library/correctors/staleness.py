@@ -55,8 +55,7 @@ def rival_gain(library: Library, scale: Record, arm: int, value: float) -> float
     for k in range(particle.known):
         total += states[k].spent
         gain += states[k].spent * max(library.means[best, k, arm].average - value, 0.0)
-    high = max(scale.high, scale.most) if scale.values == 2 else scale.high  # a range that is given may rule one out
-    hope = max(high - value, 0.0)
+    hope = max(scale.high - value, 0.0)
     unseen = particle.novel * hope * hope / (2.0 * (scale.high - scale.low))
     return float(unseen + (1.0 - particle.novel) * gain / max(total, 1.0))
 
