@@ -116,4 +116,5 @@ class Connection(HttpToolsProtocol):
         self._idle.pop(self, None)
         _note(client=None if self.client is None else self.client[0], reason=reason)
         if abort:
+            self.connections.discard(self)  # whoever needs the place may be read before this one is lost
             self.transport.abort()
