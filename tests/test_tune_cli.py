@@ -80,7 +80,7 @@ def test_the_command_has_the_defaults_of_the_function() -> None:
     [
         (["tune", "d-ubc"], "did you mean d-ucb"),
         (["tune", "d-ucb:discont=0.9"], "did you mean discount"),
-        (["tune", "random"], "must be one with settings to search"),
+        (["tune", "random"], "must be one with settings that are worth a search"),
         (["tune", "adarp-ucb"], "groups of adarp-ucb is 2"),
         (["tune", "d-ucb", "--trials", "0"], "trials is 0"),
         (["tune", "d-ucb", "--workers", "0"], "workers is 0"),
