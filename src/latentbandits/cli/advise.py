@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from latentbandits.cli import problem
 
 if TYPE_CHECKING:
+    from latentbandits.advice.advise import Advice
     from latentbandits.advice.base import BaseProblem
     from latentbandits.logs.diagnosis import Diagnosis
 
@@ -63,7 +64,9 @@ def run(options: argparse.Namespace) -> int:
     if sizes:
         problem.answer(advice, options.json, "", f"{opened}.")
         return 0
-    problem.answer(advice, options.json, *problem.python_lines(advice.python(options.out)), f"{opened}{settings_step(advice)}.")
+    problem.answer(
+        advice, options.json, *problem.python_lines(advice.python(options.out)), f"{opened}{settings_step(advice)}."
+    )
     return 0
 
 
