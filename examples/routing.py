@@ -19,7 +19,7 @@ POLICIES = [
 
 
 def main(horizon: int = 2000, runs: int = 16, trials: int = 5, full: bool = False) -> None:
-    """Compare policies with one of your own, ask for advice, and look for better settings."""
+    """Compare policies with one of your own, ask for advice, and look for better settings of the paper's policy."""
     if full:
         horizon, runs, trials = 5000, 64, 60
     problem = lb.Problem(
@@ -34,7 +34,7 @@ def main(horizon: int = 2000, runs: int = 16, trials: int = 5, full: bool = Fals
     print(lb.compare(problem, POLICIES).text(), end="\n\n")
     print(lb.advise(problem, "all" if full else POLICIES, sweep=full).text(), end="\n\n")
 
-    tuning = lb.tune(problem, "state-library", trials=trials)
+    tuning = lb.tune(problem, "adasp-ucb", trials=trials)
     print(tuning.text(), end="\n\n")
 
 

@@ -147,6 +147,7 @@ def test_another_kind_of_world_has_the_same_options() -> None:
 def test_every_option_at_once(kind: str) -> None:
     """Those that a kind has, at two values each."""
     values: dict[str, Any] = {"noise_shape": "t5", "dwell_shape": "fixed", "dominated": 1, "features": 2, "delay": 3}
+    values |= {"window": 20, "learn": "at_once", "wrong_reward": "-1 to 2"}
     words = {word.name: values.get(word.name, "0.2 to 0.4") for word in OPTIONS if kind in word.kinds}
     larger = ("uneven_arms", "uneven_states", "changing_noise", "period", "stretch", "uneven_dwell")
     words |= {name: "2 to 4" for name in larger if name in words}

@@ -12,6 +12,7 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.advice import study
+from latentbandits.cli.advise import settings_step
 from latentbandits.cli.tune import configure
 from tests.tuning import tune_flip
 
@@ -80,7 +81,7 @@ def test_the_command_has_the_defaults_of_the_function() -> None:
     [
         (["tune", "d-ubc"], "did you mean d-ucb"),
         (["tune", "d-ucb:discont=0.9"], "did you mean discount"),
-        (["tune", "random"], "must be one with settings to search"),
+        (["tune", "random"], "must be one with settings that are worth a search"),
         (["tune", "adarp-ucb"], "groups of adarp-ucb is 2"),
         (["tune", "d-ucb", "--trials", "0"], "trials is 0"),
         (["tune", "d-ucb", "--workers", "0"], "workers is 0"),
@@ -134,3 +135,11 @@ def test_progress_counts_trials_on_a_terminal(
     said = capsys.readouterr().err
     assert re.search(r"tuning  \[#+\.+\]  \d\d%", said)
     assert said.endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize(
+    ("winner", "named"), [("ucb1", True), ("ucb1:exploration=0.3", False), ("state-library", False)]
+)
+def test_advise_names_only_a_search_that_tune_accepts(winner: str, named: bool) -> None:
+    advice = lb.advise(lb.Problem(states=2, horizon=100, runs=8), [winner], sweep=False)
+    assert ("`latentbandits tune" in settings_step(advice)) is named

@@ -35,7 +35,7 @@ def example() -> str:
     --------
     >>> from latentbandits.advice.file import example
     >>> [line for line in example().splitlines() if line.startswith("states")]
-    ['states = 10                # number of hidden regimes (states)']
+    ['states = 10                # number of hidden regimes (states), or of the levels of an arm']
     """
     common, options = ("\n".join(line for word in words for line in _lines(word)) + "\n" for words in (COMMON, OPTIONS))
     return _HEAD + common + _OPTIONS + options.lstrip("\n")

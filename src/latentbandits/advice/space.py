@@ -174,7 +174,7 @@ def space(
         others = f", or name some of {', '.join(settings)} to search" if settings else ""
         name = type(policy).__name__
         raise InvalidValueError(
-            OWNER, "policy", name, f"one with settings to search that are not given already{others}"
+            OWNER, "policy", name, f"one with settings that are worth a search and not given already{others}"
         )
     return axes
 

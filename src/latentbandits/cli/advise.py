@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from latentbandits.cli import problem
 
 if TYPE_CHECKING:
+    from latentbandits.advice.advise import Advice
     from latentbandits.advice.base import BaseProblem
     from latentbandits.logs.diagnosis import Diagnosis
 
@@ -63,9 +64,22 @@ def run(options: argparse.Namespace) -> int:
     if sizes:
         problem.answer(advice, options.json, "", f"{opened}.")
         return 0
-    settings = f"`latentbandits tune {advice.winner} {problem.as_options(advice.problem)}` looks for better settings"
-    problem.answer(advice, options.json, *problem.python_lines(advice.python(options.out)), f"{opened}; {settings}.")
+    problem.answer(
+        advice, options.json, *problem.python_lines(advice.python(options.out)), f"{opened}{settings_step(advice)}."
+    )
     return 0
+
+
+def settings_step(advice: "Advice") -> str:
+    """Return the command that looks for better settings of the winner; nothing if `tune` would refuse it, as it has none to search."""
+    from latentbandits.advice.tune import prepare
+    from latentbandits.settings import InvalidValueError
+
+    try:
+        prepare(advice.problem, advice.winner, None, {})
+    except InvalidValueError:
+        return ""
+    return f"; `latentbandits tune {advice.winner} {problem.as_options(advice.problem)}` looks for better settings"
 
 
 def read(options: argparse.Namespace) -> "tuple[BaseProblem | Diagnosis, dict[str, int | None]]":
