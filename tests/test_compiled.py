@@ -150,6 +150,33 @@ def test_the_error_of_a_policy_that_does_not_compile_gives_the_reason() -> None:
         lb.Agent(Careless(), compiled=True)
 
 
+def test_a_builtin_that_appears_while_numba_sets_itself_up_does_no_harm() -> None:
+    """A prompt defines `_` in its own thread: what numba goes through then changes, and it raises, once in a process."""
+    script = """
+import builtins
+from numba.core import base
+from latentbandits.compiled import backend, kernel
+class Builtins(dict):
+    def values(self):
+        builtins.__dict__.setdefault("_", None)
+        if not Builtins.late:
+            Builtins.late = True
+            raise RuntimeError("dictionary changed size during iteration")
+        return super().values()
+    late = False
+class Module:
+    pass
+base.utils.builtins = Module()
+base.utils.builtins.__dict__ = Builtins(builtins.__dict__)
+@kernel
+def double(x):
+    return 2.0 * x
+assert backend._dispatcher(double, False)(3.0) == 6.0 and Builtins.late
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_outside_code_is_not_cached_on_disk() -> None:
     inside, outside = (cache.Code(machine_code, (policy,)) for policy in (lb.policies.UCB1(2), Careless()))
     assert inside.outside == []

@@ -161,7 +161,11 @@ def _returning(function: Compilable) -> Compilable:
 @functools.cache
 def _dispatcher(function: Compilable, keep: bool) -> Any:  # a dispatcher: numba's types leave out what is private
     options = {"nogil": function not in compiler.quick_functions, "error_model": "numpy", "no_cfunc_wrapper": True}
-    made = numba.njit(pipeline_class=WholeCompiler, **options)(function)
+    jit = numba.njit(pipeline_class=WholeCompiler, **options)
+    try:
+        made = jit(function)
+    except RuntimeError:  # numba's first call goes through all builtins, to which a prompt in another thread adds `_`
+        made = jit(function)
     where = place() if keep else None
     if where is not None:
         before, config.CACHE_DIR = config.CACHE_DIR, str(where.folder)
