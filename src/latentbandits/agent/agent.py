@@ -20,11 +20,11 @@ from latentbandits.agent.decision import (
     warn_of_dropping,
     warn_of_one_side,
 )
-from latentbandits.agent.events import Event, rewarded
+from latentbandits.agent.events import rewarded
 from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.feeding import feed
 from latentbandits.agent.inputs import online, received
-from latentbandits.agent.journal import Undo, check_decision, check_heading, heading, standing
+from latentbandits.agent.journal import Undo, heading
 from latentbandits.agent.picture import shown, written
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
 from latentbandits.agent.spec import Expected, Spec
@@ -315,71 +315,6 @@ class Agent(Telling):
         with self._lock:
             feed(self._player, log)
             self._state.remembering()
-
-    def apply(self, event: Event | Sequence[object]) -> Decision | None:
-        """Repeat an event that a journal received, or its values as JSON has them, to the same bits; return the decision if it is one.
-
-        An agent that was made, or loaded, as the one that wrote the journal was, and that applies its events in their order, is that
-        agent. Refused are the journal of an agent with another policy, other settings or arms, and a decision that comes out otherwise
-        here, as when a record is missing. `replay` applies a whole journal. Nothing is written to the agent's own journal. The log of a
-        store has the same events (`latentbandits.store`).
-
-        Examples
-        --------
-        >>> import latentbandits as lb
-        >>> events = []
-        >>> agent, twin = lb.Agent("ucb1", journal=events.append), lb.Agent("ucb1")
-        >>> agent.tell(agent.ask(), 0.5)
-        'accepted'
-        >>> for event in events:
-        ...     _ = twin.apply(event)
-        >>> twin.memory.sums.tolist()
-        [0.5, 0.0]
-        """
-        with self._lock:
-            try:
-                return self._repeat(event if isinstance(event, Event) else Event(*event))  # type: ignore[arg-type]
-            except InvalidValueError as refusal:
-                raise refusal.at(owner="Agent") from None
-            except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as problem:
-                rule = f"one that a journal received ({type(problem).__name__}: {problem})"
-                raise InvalidValueError("Agent", "event", event, rule) from problem
-
-    def _repeat(self, event: Event) -> Decision | None:
-        state = self._state
-        if event.kind == "create":
-            check_heading(state, event)
-            if event.seq == state.head:  # where a journal begins nothing happens
-                return None
-        if event.kind != "decide" or event.arm is None:
-            return state.apply(event)
-        undo = Undo(state, event.decision)
-        try:
-            came_out = state.apply(event._replace(arm=None))
-            assert came_out is not None
-            check_decision(came_out, event, state.player.names)
-        except BaseException:
-            undo()
-            raise
-        return came_out
-
-    def replay(self, events: Iterable[Event | Sequence[object]]) -> None:
-        """Repeat a journal from its beginning, as `apply` does; records of calls that were taken back are left out.
-
-        A call whose journal fails is taken back, though its record may have been written; the next one has its number.
-
-        Examples
-        --------
-        >>> import latentbandits as lb
-        >>> events = []
-        >>> agent, twin = lb.Agent("ucb1", journal=events.append), lb.Agent("ucb1", arms=["red", "blue"])
-        >>> decision = agent.ask()
-        >>> twin.replay(events)
-        Traceback (most recent call last):
-        latentbandits.settings.InvalidValueError: Agent: journal's arms is [0, 1] but must be ['red', 'blue'], as this agent has ...
-        """
-        for event in standing(events):
-            self.apply(event)
 
     def explain(self, decision: Decision | str) -> Explanation:
         """Return why an open decision was made: every arm's value, standard error, bonus, index and probability. ``print`` shows a table.
