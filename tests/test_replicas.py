@@ -303,6 +303,7 @@ def test_a_replica_that_stops_hands_over_without_an_error(pair: Pair) -> None:
     pair.restart(holder)
 
 
+@pytest.mark.slow  # under a load of its own: beside other tests a hand-over can take longer than a client waits
 def test_a_rolling_update_under_load_shows_no_error(pair: Pair) -> None:
     """Each is stopped while both are asked all the time. Mutation: stop to listen first, and give back what is held then."""
     pair.make("rolling")
