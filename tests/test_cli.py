@@ -59,7 +59,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture
 
 
 def test_every_command_is_documented() -> None:
-    pages = (ROOT / "README.md").read_text()
+    pages = "\n".join(page.read_text() for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
     for name in cli.commands():
         assert f"latentbandits {name}" in pages
 

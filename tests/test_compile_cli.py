@@ -150,4 +150,4 @@ def test_a_command_is_interrupted_with_a_word(
 
     monkeypatch.setattr(policies, "run", interrupted)
     assert cli.main(["policies"]) == 130
-    assert capsys.readouterr().err == "interrupted; what is finished is kept: the same command goes on from there\n"
+    assert capsys.readouterr().err == "interrupted; what is finished is kept: the same command resumes there\n"

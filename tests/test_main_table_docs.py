@@ -50,24 +50,6 @@ def test_the_sentence_agrees_with_the_cells() -> None:
         assert sum(x < share - 0.02 for x in off) <= counted <= sum(x < share + 0.02 for x in off)
 
 
-def test_the_readme_shows_cells_of_the_same_table() -> None:
-    readme = (ROOT / "README.md").read_text()
-    head = next(line for line in readme.splitlines() if line.startswith("| environment |")).strip("| ").split(" | ")
-    columns_of = {
-        name: place
-        for place, name in enumerate(re.findall(r"^\| (environment .*) \|$", PAGE, re.MULTILINE)[0].split(" | "))
-    }
-    shown = 0
-    for title in TITLES.values():
-        line = rf"^\| ({re.escape(title)} \| .*/.*) \|$"
-        for cells in re.findall(line, readme, re.MULTILINE):
-            whole = re.findall(line, PAGE, re.MULTILINE)[0].split(" | ")
-            assert cells.split(" | ") == [whole[columns_of[name]] for name in head]
-            shown += 1
-    assert shown >= 3
-    assert re.findall(r"^\d+ of 182 cells .*?\.$", PAGE, re.MULTILINE)[0] in readme
-
-
 @pytest.mark.slow
 def test_the_docs_are_what_the_command_writes(tmp_path: Path) -> None:
     store, planned = Store(tmp_path), columns("full")

@@ -1,46 +1,23 @@
-"""The picture at the top of the README shows commands that exist, and what they print."""
+"""The picture at the top of the README is the run that its command plays, and shows what its caption claims."""
 
-import html
-import re
-import shlex
-
-import pytest
-
-pytest.importorskip("rich", reason="needs the extra docs")
-
+import numpy as np
 from website import picture
 
-from latentbandits import cli
-from tests.test_problems_docs import ROOT
+from tests.test_problems_docs import ROOT, same
 
 
-def shown(svg: str) -> str:
-    """Return the text of a picture, a line per row."""
-    rows = re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([^<]*)</text>', svg)
-    lines: dict[str, str] = {}
-    for height, text in rows:
-        lines[height] = lines.get(height, "") + html.unescape(text).replace("\xa0", " ")
-    return "\n".join(lines.values())
+def test_it_is_what_the_command_draws_and_needs_nothing() -> None:
+    """If it changed on purpose: `python -m website.picture`."""
+    stored = picture.PICTURE.read_bytes()
+    assert same(stored, picture.picture())
+    assert len(stored) < 150_000
+    assert "](docs/run.svg)" in (ROOT / "README.md").read_text()
 
 
-def test_its_commands_exist_and_it_needs_nothing() -> None:
-    svg = picture.PICTURE.read_text()
-    text = " ".join(shown(svg).split())
-    for step in picture.STEPS:
-        assert step.command in text
-        cli.parser().parse_args(shlex.split(step.command)[1:])
-        assert all(beginning in text for beginning, _ in step.shown)
-    assert all(f">>> {line}" in text for line in picture.PYTHON)
-    assert len(svg.encode()) < 60_000
-    assert not re.findall(r"(?:src|href|url)\s*[=(]\s*[\"']?https?:", svg)
-    assert "](docs/terminal.svg)" in (ROOT / "README.md").read_text()
-
-
-def test_lines_that_are_left_out_are_marked() -> None:
-    assert picture.clipped("a\nb\nc\nd", (("b", 2),)).split("\n") == [picture.GAP, "b", "c", picture.GAP]
-
-
-@pytest.mark.slow
-def test_its_commands_print_what_it_shows() -> None:
-    """If they print something else on purpose: `python -m website.picture`."""
-    assert shown(picture.picture()) == shown(picture.PICTURE.read_text())
+def test_its_caption_is_true() -> None:
+    hidden = picture.conditions()
+    best = np.array([int(np.argmax(picture.MEANS[name])) for name in hidden])
+    runs = {policy: picture.play(policy, hidden) for policy in ("state-library", "ts")}
+    shares = {policy: np.mean(np.array(run.arms) == best) for policy, run in runs.items()}
+    assert shares["state-library"] > 0.9 > 0.6 > shares["ts"]
+    assert runs["ts"].regret[-1] > 10 * runs["state-library"].regret[-1]

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from website import architecture, citation, links, reference, sources
+from website import architecture, citation, facts, links, reference, sources
 
+import latentbandits as lb
+from latentbandits import cli
 from tests.test_problems_docs import PROMPT, ROOT, Step, check, folder, run, split
 
 DOCS = ROOT / "docs"
@@ -82,14 +84,15 @@ def _possible(line: str) -> bool:
     return program == "uvicorn"
 
 
-@pytest.mark.parametrize("module", [citation, links, reference, sources], ids=lambda module: str(module.__name__))
+@pytest.mark.parametrize(
+    "module", [citation, facts, links, reference, sources], ids=lambda module: str(module.__name__)
+)
 def test_examples_of_the_builder(module: Any) -> None:
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)
 
 
 def test_the_reference_has_everything() -> None:
-    import latentbandits as lb
     from latentbandits.cli import commands
     from latentbandits.policies.registry import REGISTRY
     from latentbandits.serve.routes import ROUTES
@@ -137,8 +140,32 @@ def test_notebooks_are_stored_without_outputs(notebook: Path) -> None:
     assert not any(line[0] == "%" for cell in code for line in cell["source"])  # no magic
 
 
-def test_the_readme_cites_as_the_citation_file_does() -> None:
-    assert f"\n{citation.fenced()}\n" in (ROOT / "README.md").read_text()
+@pytest.mark.parametrize(("page", "block"), facts.BLOCKS)
+def test_what_stands_in_two_places_comes_from_one(page: str, block: str) -> None:
+    """If it changed on purpose: `python -m website.facts`."""
+    text = (ROOT / page).read_text()
+    assert f"<!-- begin: {block} -->" in text
+    assert facts.renewed(page) == text
+
+
+def test_the_readme_is_short_and_names_the_paper_at_once() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 900
+    opening = text.partition("```")[0]
+    assert "Adaptive Exploration for Latent-State Bandits" in opening
+
+
+def test_one_sentence_tells_everywhere_what_this_is() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    said = str(project["description"])[1:]  # without the capital
+    cited = (ROOT / "CITATION.cff").read_text()
+    for text in (
+        *(page.read_text() for page in (ROOT / "README.md", DOCS / "index.md")),
+        cited,
+        cli.overview(),
+        lb.__doc__ or "",
+    ):
+        assert said in " ".join(text.split())
 
 
 def test_every_script_of_the_gallery_has_a_title_a_text_and_a_figure() -> None:

@@ -1,126 +1,121 @@
-"""Write docs/terminal.svg, the picture at the top of the README: real commands and what they print, as a terminal shows it.
+"""Write docs/run.svg, the picture at the top of the README: one run of StateLibrary, next to two plain bandits.
 
-``python -m website.picture`` runs them, which takes about a minute. Lines that are left out are marked.
+``python -m website.picture`` plays the run, which takes some seconds.
 """
 
-import code
-import contextlib
-import io
-import os
-import re
-import shlex
-import tempfile
-from pathlib import Path
+import random
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from rich._export_format import CONSOLE_SVG_FORMAT
-from rich.console import Console
-from rich.terminal_theme import TerminalTheme
-from rich.text import Text
+from matplotlib.patches import Patch
 
 import latentbandits as lb
-from latentbandits import cli
+from latentbandits.presentation.palette import BLUE, GREY, ORANGE, SKY, Figure, plotting, saved
 from website.sources import ROOT
 
-PICTURE = ROOT / "docs" / "terminal.svg"
-COLUMNS = 100
-GAP = "  \N{VERTICAL ELLIPSIS}"
+PICTURE = ROOT / "docs" / "run.svg"
+ARMS = ("A", "B", "C")
+# What every option pays on average under each hidden condition, the noise around it, and how long conditions last
+MEANS: Mapping[str, tuple[float, ...]] = {"calm": (0.8, 0.2, 0.5), "busy": (0.3, 0.7, 0.4), "night": (0.2, 0.3, 0.6)}
+NOISE = 0.15
+CYCLE = ("calm", "busy", "calm", "night", "busy", "calm", "night", "busy", "calm", "night", "busy")
+PERIODS = tuple(zip(CYCLE, (120, 90, 100, 80, 110, 70, 90, 80, 110, 70, 80), strict=True))
+POLICIES = {"state-library": "StateLibrary", "sw-ucb": "sliding-window UCB", "ts": "Thompson sampling"}
+TINTS = {"calm": SKY, "busy": ORANGE, "night": GREY}
 
 
-class Step(NamedTuple):
-    """A command, and what is shown of its output: how many lines from each line that begins so."""
+class Run(NamedTuple):
+    """What a policy played, and its cumulative regret."""
 
-    command: str
-    shown: tuple[tuple[str, int], ...]
-
-
-STEPS = (
-    Step("latentbandits diagnose log.csv --no-compare", (("There are regimes", 1), ("What the arms pay", 4))),
-    Step(
-        "latentbandits advise --arms 3 --states '3 to 8' --noise 0.1 --policies state-library cp-ts ucb1",
-        (("Use ", 2), ("Side by side", 6), ("When the advice would flip", 3)),
-    ),
-)
-PYTHON = (
-    "import latentbandits as lb",
-    'agent = lb.Agent("state-library", arms=["a", "b", "c"], seed=7)',
-    "decision = agent.ask()",
-    "decision.arm",
-    "agent.tell(decision, 0.42)",
-)
-# Readable on a light and on a dark page: the window brings its own ground
-THEME = TerminalTheme(
-    (30, 34, 42),
-    (214, 219, 228),
-    [(30, 34, 42), (240, 113, 120), (137, 209, 133), (229, 192, 123), (97, 175, 239), (198, 146, 233), (86, 200, 216), (214, 219, 228)],
-    [(110, 118, 132), (240, 113, 120), (137, 209, 133), (229, 192, 123), (97, 175, 239), (198, 146, 233), (86, 200, 216), (255, 255, 255)],
-)  # fmt: skip
-FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, DejaVu Sans Mono, monospace"
+    arms: list[int]
+    regret: np.ndarray
 
 
-def write_log(path: Path) -> None:
-    """Write a simulated log of two arms whose means change between two states."""
-    world = lb.HiddenMarkov(means=[[0.2, 0.8], [0.9, 0.3]], dwell=60, noise=0.3)
-    played = world.realise(3000, 1, seed=1, draw=0, repeat=0)
-    arms = np.random.default_rng(0).integers(2, size=3000)
-    rewards = played.rewards[np.arange(3000), 0, arms]
-    lines = [f"{'ab'[arm]},{reward:.3f}" for arm, reward in zip(arms, rewards, strict=True)]
-    path.write_text("\n".join(["action,reward", *lines]) + "\n")
+def conditions() -> list[str]:
+    """Return the hidden condition of every round."""
+    return [name for name, rounds in PERIODS for _ in range(rounds)]
 
 
-def output(command: str) -> str:
-    """Return what a command prints."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
-        if cli.main(shlex.split(command)[1:]):
-            raise SystemExit(f"{command} failed")
-    return said.getvalue().rstrip("\n")
+def play(policy: str, hidden: Sequence[str], seed: int = 1) -> Run:
+    """Let a policy decide in every round, and tell it what its arm paid.
+
+    Examples
+    --------
+    >>> play("ucb1", ["calm"] * 4).arms
+    [0, 1, 2, 0]
+    """
+    chance = random.Random(seed)
+    agent = lb.Agent(policy, arms=list(ARMS), seed=seed, compiled=False)
+    arms, lost = [], []
+    for name in hidden:
+        noise = [chance.gauss(0, NOISE) for _ in ARMS]  # the same for every policy
+        decision = agent.ask()
+        arm = ARMS.index(decision.arm)
+        agent.tell(decision, min(1.0, max(0.0, MEANS[name][arm] + noise[arm])))
+        arms.append(arm)
+        lost.append(max(MEANS[name]) - MEANS[name][arm])
+    return Run(arms, np.cumsum(lost))
 
 
-def clipped(text: str, shown: tuple[tuple[str, int], ...]) -> str:
-    """Return some lines of a text, with a mark where others are left out."""
-    lines = text.splitlines()
-    kept: list[str] = []
-    before = 0
-    for beginning, count in shown:
-        at = next(i for i, line in enumerate(lines) if line.startswith(beginning))
-        kept += ([GAP] if at > before else []) + lines[at : at + count]
-        before = at + count
-    return "\n".join(kept + ([GAP] if before < len(lines) else []))
+def stretches(played: Sequence[int], arm: int) -> list[tuple[int, int]]:
+    """Return where an arm was played: first round and number of rounds of every stretch.
+
+    Examples
+    --------
+    >>> stretches([0, 1, 1, 0, 1], 1)
+    [(1, 2), (4, 1)]
+    """
+    edges = np.flatnonzero(np.diff([0, *(other == arm for other in played), 0]))
+    return [(int(first), int(last - first)) for first, last in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def session() -> str:
-    """Return what the interpreter shows of some lines of Python."""
-    said = io.StringIO()
-    interpreter = code.InteractiveInterpreter({})
-    with contextlib.redirect_stdout(said):
-        for line in PYTHON:
-            print(f">>> {line}")
-            interpreter.runsource(line)
-    return said.getvalue().rstrip("\n")
-
-
-def picture() -> str:
-    """Run everything and return the picture."""
-    screen = Console(
-        record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, highlight=False, color_system="truecolor"
-    )
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        write_log(Path("log.csv"))
-        for step in STEPS:
-            screen.print(Text.assemble(("$ ", "bold green"), (step.command, "bold")))
-            answer = Text(clipped(output(step.command), step.shown))
-            answer.highlight_regex(GAP, "dim")
-            screen.print(answer, end="\n\n")
-    screen.print(Text.assemble(("$ ", "bold green"), ("python", "bold")))
-    screen.print(Text(session()), end="\n\n")
-    form = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL).replace("Fira Code", FONT)
-    drawn = screen.export_svg(title="latentbandits", theme=THEME, code_format=form, unique_id="latentbandits")
-    return re.sub(r"\n\s*\n+", "\n", drawn)
+def picture() -> bytes:
+    """Return the picture as SVG."""
+    hidden = conditions()
+    runs = {policy: play(policy, hidden) for policy in POLICIES}
+    with plotting():
+        figure = Figure(figsize=(8.6, 4.4))
+        top, plain, below = figure.subplots(3, 1, sharex=True, height_ratios=[1, 1, 1.5])
+        edges = np.cumsum([0, *(rounds for _, rounds in PERIODS)])
+        for axes in (top, plain, below):
+            for (name, _), first, last in zip(PERIODS, edges[:-1], edges[1:], strict=True):
+                axes.axvspan(first, last, color=TINTS[name], alpha=0.28, linewidth=0)
+            axes.grid(visible=False)
+        for axes, policy in ((top, "state-library"), (plain, "ts")):
+            best = [int(np.argmax(MEANS[name])) for name in hidden]
+            axes.step(range(len(hidden)), best, where="post", color="white", linewidth=9)
+            for arm in range(len(ARMS)):
+                axes.broken_barh(
+                    stretches(runs[policy].arms, arm), (arm - 0.22, 0.44), color="black", linewidth=0.4, zorder=3
+                )
+            axes.set_yticks(range(len(ARMS)), ARMS)
+            axes.set_ylim(len(ARMS) - 0.5, -0.5)
+            axes.set_ylabel("arm played")
+            axes.set_title(POLICIES[policy], loc="left", fontsize=9, fontweight="bold")
+        looks: dict[str, tuple[str, str]] = {
+            "state-library": (BLUE, "-"),
+            "sw-ucb": ("black", "--"),
+            "ts": ("black", ":"),
+        }
+        for policy, (color, line) in looks.items():
+            below.plot(runs[policy].regret, color=color, linestyle=line, linewidth=1.8)
+            below.annotate(
+                f" {POLICIES[policy]}: {runs[policy].regret[-1]:.0f}",
+                (len(hidden), runs[policy].regret[-1]),
+                va="center",
+                annotation_clip=False,
+            )
+        below.set_title("Reward lost so far (cumulative regret)", loc="left", fontsize=9, fontweight="bold")
+        below.set_xlabel("round")
+        below.set_xlim(0, len(hidden))
+        below.set_ylim(0)
+        marks = [Patch(color=TINTS[name], alpha=0.28, label=f"hidden: {name}") for name in MEANS]
+        marks += [Patch(facecolor="white", edgecolor=GREY, label="best arm"), Patch(color="black", label="played")]
+        figure.legend(handles=marks, loc="outside upper center", ncols=len(marks))
+        return saved(figure, "svg")
 
 
 if __name__ == "__main__":
-    os.environ["COLUMNS"] = str(COLUMNS)
-    PICTURE.write_text(picture())
+    PICTURE.write_bytes(picture())
     print(f"{PICTURE}: {PICTURE.stat().st_size / 1e3:.0f} kB")

@@ -1,4 +1,4 @@
-"""Multi-armed bandits for problems in which the best arm depends on a latent state (regime switching).
+"""A library for choosing between options when the best one depends on hidden conditions that come and go.
 
 Examples
 --------

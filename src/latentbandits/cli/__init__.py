@@ -24,13 +24,13 @@ GROUP = "latentbandits.commands"  # the entry points by which other packages add
 # What to type first, and what it answers
 FIRST = {
     "latentbandits quickstart": "your problem, question by question: a policy, and a program that uses it",
-    "latentbandits advise --arms 3": "which policy, how sure that is, and what another choice costs",
+    "latentbandits advise --arms 3": "which policy to use, how certain that is, and what another choice costs",
     "latentbandits diagnose log.csv": "does your log show regimes, or only drift, the calendar, noise?",
-    "latentbandits serve --demo": "decisions over HTTP, and a page that says what is best now",
-    "latentbandits reproduce --quick": "the paper beside our own runs, on one page",
+    "latentbandits serve --demo": "decisions over HTTP, and a page that shows what is best now",
+    "latentbandits reproduce --quick": "the paper next to our own runs, on one page",
 }
 
-RESUMED = "what is finished is kept: the same command goes on from there"
+RESUMED = "what is finished is kept: the same command resumes there"
 
 
 def commands() -> dict[str, ModuleType]:
@@ -66,7 +66,8 @@ def parser(configured: Container[str] | None = None) -> argparse.ArgumentParser:
     '4'
     """
     parser = argparse.ArgumentParser(
-        prog="latentbandits", description="Bandits for problems whose best arm changes with a hidden regime."
+        prog="latentbandits",
+        description="Choosing between options when the best one depends on hidden conditions that come and go.",
     )
     parser.add_argument("--version", action="version", version=f"latentbandits {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -92,7 +93,7 @@ def overview() -> str:
     first, names = max(map(len, FIRST)), max(map(len, listed))
     return "\n".join(
         [
-            f"latentbandits {__version__}: decisions where the best option changes with a regime that nobody sees.",
+            f"latentbandits {__version__}: choosing between options when the best one depends on hidden conditions that come and go.",
             "",
             "Begin with one of these:",
             *(f"  {line.ljust(first)}  {text}" for line, text in FIRST.items()),
@@ -116,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = 0
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # the reader, `head` say, has closed the pipe
+    except BrokenPipeError:  # the reader, for example `head`, has closed the pipe
         silence()
         return 0
     except OSError as problem:
