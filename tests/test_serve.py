@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 import latentbandits as lb
+from latentbandits.beliefs import Belief, Remembered
 from latentbandits.serve.routes import ROUTES
 from latentbandits.serve.service import expire
 from tests.services import Web
@@ -207,6 +209,25 @@ def test_what_is_best_now_without_a_belief_and_looking_changes_nothing(make: Mak
     before = web.look(lambda ledger: ledger.digest("e"))
     assert web.send("GET", f"{E}/now")[1]["best"]["arm"] == "b"
     assert web.look(lambda ledger: ledger.digest("e")) == before
+
+
+def test_a_belief_may_know_the_states_and_nothing_else(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any policy may have beliefs. Mutation: a field of StateLibrary's belief that every policy must fill."""
+    states = (Remembered(1, 0.7, (0.1, 0.8, math.nan), (5, 9, 0), 2, 14, 7.0, 1),)
+    monkeypatch.setattr(lb.policies.UCB1, "has_belief", True)
+    monkeypatch.setattr(lb.policies.UCB1, "belief", lambda policy, memory: Belief(states, 1, 0.3))
+    web = make("ucb1")
+    for _ in range(3):
+        web.clock.move(60)
+        web.reward(web.decide(), 0.5)
+    said = web.send("GET", f"{E}/regimes")[1]
+    assert (said["elsewhere"], said["noise"]) == (0.3, None)
+    shown = {arm["arm"]: (arm["mean"], arm["low"]) for arm in said["regimes"][0]["arms"]}
+    assert shown == {"a": (0.1, None), "b": (0.8, None), "c": (None, None)}
+    assert web.send("GET", f"{E}/now")[1]["regime"]["number"] == 1
+    drawn = lb.Agent("ucb1", arms=["a", "b", "c"])._repr_html_()
+    assert "<td>state 1</td><td>70 %</td><td>0.10</td><td>0.80</td>" in drawn
+    assert "nan" not in drawn
 
 
 def test_best_now_is_what_the_policy_expects_though_rewards_are_negative(make: Make) -> None:

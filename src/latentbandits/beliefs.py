@@ -34,7 +34,7 @@ class Remembered(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """What a policy believes about the state that nobody sees.
+    """What a policy believes about the state that nobody sees. Whatever it has no idea of keeps its default.
 
     Attributes
     ----------
@@ -56,17 +56,17 @@ class Belief(NamedTuple):
     states: tuple[Remembered, ...]
     current: int
     elsewhere: float
-    next: tuple[tuple[int, float], ...]
-    stay: float
-    dwell: float
-    noise: float
-    low: float
-    high: float
-    changed: int
-    sure: float
-    particles: int
-    slopes: tuple[tuple[float, ...], ...]
-    lag_weight: float
+    next: tuple[tuple[int, float], ...] = ()
+    stay: float = math.nan
+    dwell: float = math.nan
+    noise: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    changed: int = 0
+    sure: float = 0.0
+    particles: int = 0
+    slopes: tuple[tuple[float, ...], ...] = ()
+    lag_weight: float = 0.0
 
     @property
     def present(self) -> Remembered | None:
@@ -110,7 +110,9 @@ def draw(belief: Belief, arms: Sequence[object] | None = None) -> str:
         if belief.changed
         else "no change yet"
     )
-    rest = f"{more}{changed}; a state lasts about {belief.dwell:,.0f} rounds; noise {belief.noise:.3g}."
+    dwell = f"; a state lasts about {belief.dwell:,.0f} rounds" if belief.dwell == belief.dwell else ""
+    noise = f"; noise {belief.noise:.3g}" if belief.noise == belief.noise else ""
+    rest = f"{more}{changed}{dwell}{noise}."
     return f"<div><table>{table}</table><div>{rest}</div></div>"
 
 

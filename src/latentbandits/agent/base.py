@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from latentbandits.agent.decision import Name, Stats
 from latentbandits.agent.state import State
+from latentbandits.beliefs import Belief
 from latentbandits.memories import copied
 from latentbandits.protocols import Policy
 
@@ -35,8 +36,8 @@ class BaseAgent:
         return self._look(lambda state: copied(state.player.memory))
 
     @property
-    def belief(self) -> Any:
-        """What the policy believes about the hidden state, if it has beliefs: see ``StateLibrary.belief``."""
+    def belief(self) -> Belief:
+        """What the policy believes about the hidden state, if it has beliefs, as `StateLibrary` does."""
         return self._look(lambda state: state.player.belief())
 
     @property

@@ -13,7 +13,7 @@ from msgspec import Meta
 from latentbandits import specs
 from latentbandits.agent.decision import Name
 from latentbandits.agent.spec import policy_of
-from latentbandits.beliefs import Belief, Remembered
+from latentbandits.beliefs import Remembered
 from latentbandits.serve import answers, history
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import ONE, Query, fill
@@ -66,7 +66,7 @@ async def read_regimes(call: Call) -> answers.Regimes:
     service = call.service
     view = await service.view(call.experiment)
     belief = view.belief
-    if not isinstance(belief, Belief):
+    if belief is None:
         return answers.Regimes(regimes=[], elsewhere=None, noise=None)
     since = service.now_us() // MINUTE_US - 7 * history.DAY
     rows = await service.read(lambda reads: service.past.rows(reads, view.id, since))
@@ -171,7 +171,7 @@ async def now(service: Service, name: str) -> tuple[View, answers.Now]:
         at_us=at_us,
         best=_best(view, arm_scores, rows),
         regime=None if present is None else _here(present, visits),
-        elsewhere=view.belief.elsewhere if isinstance(view.belief, Belief) else None,
+        elsewhere=None if view.belief is None else view.belief.elsewhere,
         health=_health(service, view, minutes, at_us),
     )
 
@@ -217,12 +217,12 @@ def _known(view: View, state: Remembered) -> list[float | None]:
 
 
 def _regimes(view: View) -> tuple[Remembered, ...]:
-    return view.belief.states if isinstance(view.belief, Belief) else ()
+    return () if view.belief is None else view.belief.states
 
 
 def _present(view: View) -> Remembered | None:
     """Return the most probable regime."""
-    return view.belief.present if isinstance(view.belief, Belief) else None
+    return None if view.belief is None else view.belief.present
 
 
 def _here(state: Remembered, visits: list[answers.Stay]) -> answers.Here:

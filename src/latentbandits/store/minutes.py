@@ -109,10 +109,7 @@ def believed(state: State) -> str | None:
 
 def belief_of(state: State) -> Belief | None:
     """Return what the policy believes about regimes, None if it has no such beliefs."""
-    if not state.player.policy.has_belief:
-        return None
-    belief = state.player.belief()
-    return belief if isinstance(belief, Belief) else None
+    return state.player.belief() if state.player.policy.has_belief else None
 
 
 def arm_scores_now(state: State) -> np.ndarray:

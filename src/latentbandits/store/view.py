@@ -1,11 +1,13 @@
 """What can be seen of an experiment."""
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from latentbandits.agent.decision import Name
 from latentbandits.agent.rewards import one_sided
 from latentbandits.agent.spec import Spec
+from latentbandits.beliefs import Belief
 from latentbandits.store.experiment import Experiment
+from latentbandits.store.minutes import belief_of
 
 
 class View(NamedTuple):
@@ -41,7 +43,7 @@ class View(NamedTuple):
     waiting: int
     problem: str | None
     oldest_us: int | None
-    belief: Any
+    belief: Belief | None
     compiled: bool
     snapshot: int
     diverged: int
@@ -52,9 +54,8 @@ class View(NamedTuple):
     def of(cls, experiment: Experiment, compiled: bool, snapshot: int) -> Self:
         """Return what can be seen of an experiment at work."""
         state, row = experiment.state, experiment.row
-        belief = state.player.belief() if state.player.policy.has_belief else None
         oldest = next((waiting.at_us for waiting in state.open.values()), None)
         return cls(
             row.name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, experiment.counts, len(state.open),
-            state.waiting, one_sided(state), oldest, belief, compiled, snapshot, state.diverged, row.id, list(state.player.names),
+            state.waiting, one_sided(state), oldest, belief_of(state), compiled, snapshot, state.diverged, row.id, list(state.player.names),
         )  # fmt: skip
