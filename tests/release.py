@@ -26,9 +26,9 @@ QUICK = (
     "test_data.py",
     "test_fixtures.py",
     "test_learners.py",
-    "test_logs_write.py",
+    "test_logs_read.py",
     "test_random.py",
-    "test_serve_spans.py",
+    "test_serve.py",
     "test_simulation.py",
     "test_specs.py",
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import latentbandits as lb
 from tests.api import SNAPSHOT, lines
 from tests.oldest import constraints
+from tests.release import PROOF, QUICK
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,3 +46,10 @@ def test_every_extra_that_the_pages_name_exists() -> None:
     }
     assert named
     assert named <= set(project["optional-dependencies"])
+
+
+def test_a_release_is_checked_with_tests_that_exist_and_every_extra_has_a_proof() -> None:
+    """Mutation: rename a test file, and an hour later `make release-check` does not find it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert all((ROOT / "tests" / name).is_file() for name in QUICK)
+    assert PROOF.keys() == project["optional-dependencies"].keys()
