@@ -1,6 +1,8 @@
 """What an agent answers, and what it counts."""
 
+import math
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from latentbandits.protocols import REASONS
@@ -162,3 +164,11 @@ def is_id(text: object) -> TypeGuard[str]:
     if not isinstance(text, str) or len(text) != TIME_DIGITS + SESSION_DIGITS:
         return False
     return all(character in "0123456789abcdef" for character in text)
+
+
+def near(chances: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Return whether probabilities are the same, up to the rounding of another build."""
+    return chances == others or all(
+        chance == other or (chance is not None and other is not None and math.isclose(chance, other, rel_tol=1e-9))
+        for chance, other in zip(chances, others, strict=True)
+    )

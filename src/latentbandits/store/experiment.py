@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from latentbandits.agent import guardrail
 from latentbandits.agent import rewards as ends
 from latentbandits.agent.decision import Decision, Outcome, decision_id, is_id
 from latentbandits.agent.events import ROLES, Event, rewarded, text
@@ -209,6 +210,7 @@ class Experiment:
             values = received(given, groups).tolist()
         values, more = ends.admitted(state, values)
         if waiting is not None and waiting.told is None:
+            more = guardrail.admitted(state, request.guard, more)
             event = ends.telling(state, key, values, more, now_us, request.actor)
             if event.kind == "reward" and more is None:  # the usual case once more
                 self._minutes.add(event, waiting)

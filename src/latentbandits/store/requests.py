@@ -37,7 +37,7 @@ class Decide(NamedTuple):
 class Reward(NamedTuple):
     """Tell the rewards of a decision; answered by "accepted", "duplicate" or "late", or a `ConflictError` or `NotFoundError`.
 
-    With `correct`, others that were told before are replaced, which is answered by "corrected".
+    With `correct`, others that were told before are replaced, which is answered by "corrected". A `guard` is the value of a second metric.
     """
 
     experiment: str
@@ -45,6 +45,7 @@ class Reward(NamedTuple):
     rewards: object
     actor: str | None = None
     correct: bool = False
+    guard: object = None
 
 
 class Censor(NamedTuple):
