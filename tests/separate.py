@@ -59,14 +59,14 @@ def ou(random: Random, rows: int, time: float, width: int = 1) -> np.ndarray:
     steps[0] /= np.sqrt(1 - keep**2)
     for t in range(1, rows):
         steps[t] += keep * steps[t - 1]
-    return steps
+    return np.asarray(steps)
 
 
 def pieces(random: Random, rows: int, length: float, values: int, even: bool = False) -> np.ndarray:
     """Return values drawn anew in every piece of the log, an array (rows, values)."""
     ends = np.arange(rows) % int(length) == 0 if even else random.random(rows) < 1 / length
     number = np.cumsum(ends)
-    return random.standard_normal((number[-1] + 1, values))[number]
+    return np.asarray(random.standard_normal((number[-1] + 1, values))[number])
 
 
 def garch(random: Random, rows: int) -> np.ndarray:
@@ -75,7 +75,7 @@ def garch(random: Random, rows: int) -> np.ndarray:
     for t in range(rows):
         noise[t] *= np.sqrt(variance)
         variance = 0.05 + 0.1 * noise[t] ** 2 + 0.85 * variance
-    return noise
+    return np.asarray(noise)
 
 
 def flicker(random: Random, rows: int) -> np.ndarray:
