@@ -209,7 +209,7 @@ def find_duplicates(table: Table, times: np.ndarray) -> np.ndarray:
     """Return which rows are copies of rows before; none where rows often share a time, so that equal rows may well be several."""
     copies = pd.DataFrame(dict(table.columns)).duplicated().to_numpy()
     left = times[~copies]
-    return copies & (len(np.unique(left)) >= DISTINCT * len(left))
+    return np.asarray(copies & (len(np.unique(left)) >= DISTINCT * len(left)))
 
 
 def find_retries(played: np.ndarray, rewards: np.ndarray) -> np.ndarray:
