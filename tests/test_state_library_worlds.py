@@ -364,7 +364,8 @@ def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning(
     centre, spread = moved.standard.scale[0].centre, moved.standard.scale[0].spread
     assert moved.library.means[0, 0, 0].average != pytest.approx(straight.library.means[0, 0, 0].average)
     set_range(moved.standard.scale[0], 0.0, 7.0)
-    rebase(moved.library, moved.standard, centre, spread)
+    for k in range(2):
+        rebase(moved.library.means[k], 1, moved.standard, centre, spread)
     emissions.set_gaussians(moved.standard, groups=1)
     for k in range(2):
         np.testing.assert_allclose(
