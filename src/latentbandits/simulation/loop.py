@@ -66,7 +66,8 @@ class Run(NamedTuple):
     late : the choices that wait for their rewards; None where rewards are there before the next choice
     tally : where the cost is written; None for a log, of which no means are known
     trace : where the choices are written
-    played : int array (rounds, groups), the arms that somebody else played and the policy learns from; None for its own
+    played : int array (rounds, groups), the arms that somebody else played and the policy learns from; None for its own. If choices are
+        traced, it chooses freely and is overruled; else that arm alone is on offer, so that it decides nothing, and claims nothing
     propensities : float array (rounds,), the probabilities of the arms in `played`, if they are known
     """
 
@@ -126,6 +127,9 @@ def play(
                     choice.arm_scores[arm].std_error = np.nan
                 for i in range(len(choice.tags)):
                     choice.tags[i] = 0
+                if not traced:
+                    for arm in range(arms):
+                        choice.arm_scores[arm].available = arm == played[t, 0]
             policy.choose(memory, observed, random, choice)
             best = -np.inf
             if tally is not None:
@@ -145,6 +149,9 @@ def play(
                 if played is not None:
                     if traced:
                         trace.arms[t, group] = arm
+                    else:
+                        for other in range(available.shape[1]):  # what it learns is about a choice among all
+                            choice.arm_scores[other].available = available[t, other]
                     arm = choice.arms[group] = played[t, group]
                     if propensities is not None:
                         choice.arm_scores[arm].probability = propensities[t]
