@@ -224,7 +224,8 @@ class Agent(Telling):
                     self._close(now_us)
                 while state.is_full:
                     self._end(ends.making_room(state, now_us))
-                key, at_us = state.next_id(now_us, self._session)
+                at_us = state.next_us(now_us)
+                key = f"{at_us:x}{self._session}"
                 if self._journal is None:
                     made = state.decide(key, at_us, *inputs)
                 else:
@@ -310,7 +311,7 @@ class Agent(Telling):
             self._happen("retire", self._state.retiring(name))
 
     def feed(self, log: Any) -> None:
-        """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, as if this agent had made them.
+        """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, deciding and claiming nothing.
 
         Arms are found by name; those that this agent does not have are added, learned from and retired. Journals receive nothing of it.
 
