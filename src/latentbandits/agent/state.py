@@ -373,6 +373,7 @@ class State:
 # How each kind of event happens
 RULES: Mapping[str, Callable[[State, Event], Decision | None]] = {
     "create": lambda state, event: None,  # noqa: ARG005
+    "erase": lambda state, event: None,  # noqa: ARG005
     "configure": State._configure,
     "status": State._set_status,
     "add": State._add,

@@ -106,6 +106,11 @@ class Reads(ABC):
         found = self._rows(sql, (experiment, until))
         return str(found[0][0]) if found else ""
 
+    def of_subject(self, experiment: int, subject: str, most: int) -> list[str]:
+        """Return decisions that name a subject, at most so many. It goes through all events."""
+        sql = "SELECT decision FROM event WHERE experiment = ? AND subject = ? AND kind = 'decide' LIMIT ?"
+        return [row[0] for row in self._rows(sql, (experiment, subject, most))]
+
     def answered(self, experiment: int, key: str) -> Answered | None:
         """Return what an idempotency key stands for."""
         sql = f"SELECT {', '.join(Answered._fields)} FROM request WHERE experiment = ? AND idempotency_key = ?"
@@ -211,6 +216,13 @@ class Storage(Reads):
             run("INSERT INTO schema_version VALUES (?)", (number,))
             run("DELETE FROM schema_version WHERE version = ?", (number,))
 
+    def erase(self, experiment: int, decisions: Sequence[str], pseudonym: str) -> None:
+        """Put a pseudonym in the place of the subject of some decisions, and forget their idempotency keys, durably."""
+        with self._transaction() as run:
+            for key in decisions:
+                run(FORGET_KEY, (experiment, experiment, key))
+                run(RENAME_SUBJECT, (pseudonym, experiment, key))
+
     def add_key(self, key: ApiKey) -> None:
         """Add a key of the service, durably."""
         with self._transaction() as run:
@@ -220,6 +232,12 @@ class Storage(Reads):
         """Revoke a key by its id, durably; return whether there is such a key."""
         with self._transaction() as run:
             return bool(run(REVOKE_KEY, (at_us, key)).rowcount == 1)
+
+    def rotate_key(self, old: str, key: ApiKey, until_us: int) -> None:
+        """Add a key that takes the place of another one, which is good until a time, durably."""
+        with self._transaction() as run:
+            run(ADD_KEY, key)
+            run(EXPIRE_KEY, (until_us, until_us, old))
 
 
 def add_rows(run: Callable[..., Any], sql: str, experiment: int, rows: Sequence[Any]) -> None:
@@ -287,6 +305,10 @@ KEEP_NEWEST = (
     "(SELECT seq FROM snapshot WHERE experiment = ? ORDER BY seq DESC LIMIT ?)"
 )
 REVOKE_KEY = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
+EXPIRE_KEY = "UPDATE api_key SET expires_us = CASE WHEN expires_us < ? THEN expires_us ELSE ? END WHERE id = ?"
+_DECISION = f"experiment = ? AND decision = ? AND {OF_ROLE['decided']}"
+FORGET_KEY = f"DELETE FROM request WHERE experiment = ? AND seq IN (SELECT seq FROM event WHERE {_DECISION})"
+RENAME_SUBJECT = f"UPDATE event SET subject = ? WHERE {_DECISION}"
 MOVE_HEAD = (
     "UPDATE experiment SET head = ?, spec = COALESCE(?, spec), status = COALESCE(?, status) "
     "WHERE id = ? AND head = ? AND epoch = ?"
