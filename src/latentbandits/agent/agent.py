@@ -224,7 +224,8 @@ class Agent(Telling):
                     self._close(now_us)
                 while state.is_full:
                     self._end(ends.making_room(state, now_us))
-                key, at_us = state.next_id(now_us, self._session)
+                at_us = state.next_us(now_us)
+                key = f"{at_us:x}{self._session}"
                 if self._journal is None:
                     made = state.decide(key, at_us, *inputs)
                 else:

@@ -102,7 +102,7 @@ class Event(NamedTuple):
     @property
     def payload(self) -> Payload:
         """What the body says."""
-        return {} if self.body is None else cast("Payload", json.loads(self.body))
+        return cast("Payload", {} if self.body is None else _KNOWN.get(self.body) or json.loads(self.body))
 
     @property
     def rewards(self) -> list[float]:
@@ -154,3 +154,4 @@ def rewarded(
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # made once: it takes longer than most bodies
 CAUSES = {cause: text({"cause": cause}) for cause in ("asked", "time", "room")}
+_KNOWN = {body: {"cause": cause} for cause, body in CAUSES.items()}

@@ -1,7 +1,7 @@
 """The state of an agent: what follows from its events, and from nothing else. No clock, no lock, no files.
 
 A decision is made in one way, by an agent in memory, in a store and behind a service: `State.prepare` checks what is wanted,
-`State.next_id` names it, `State.decide` makes it, and `State.event` is what the log says of it.
+`State.next_us` says when, `State.decide` makes it, and `State.event` is what the log says of it.
 """
 
 from collections import OrderedDict
@@ -18,7 +18,7 @@ from latentbandits.agent.inputs import as_name, observed, received
 from latentbandits.agent.mixing import CONTROL
 from latentbandits.agent.past import Past
 from latentbandits.agent.player import Player
-from latentbandits.agent.slots import Open, scored
+from latentbandits.agent.slots import Open
 from latentbandits.agent.spec import LEARNING, Spec, plainly
 from latentbandits.settings import InvalidValueError
 
@@ -145,10 +145,9 @@ class State:
         """Whether the oldest open decision must end before another one is made."""
         return len(self.player.open) >= self.spec.max_open
 
-    def next_id(self, now_us: int, session: str) -> tuple[str, int]:
-        """Return the id of the next decision and when it is made: ids sort by time, and no two have the same."""
-        at_us = max(now_us, self.last_us + 1, EARLIEST)
-        return f"{at_us:x}{session}", at_us
+    def next_us(self, now_us: int) -> int:
+        """Return when the next decision is made: ids begin with the time, sort by it, and no two have the same."""
+        return max(now_us, self.last_us + 1, EARLIEST)
 
     def event(
         self,
@@ -158,7 +157,10 @@ class State:
         made: tuple[Decision, Open | None] | None = None,
         actor: str | None = None,
     ) -> Event:
-        """Return the event of a decision: of one that is wanted and, once `decide` has made it, also what came of it."""
+        """Return the event of a decision: of one that is wanted and, once `decide` has made it, also what came of it.
+
+        In place of scores there are the bytes of the choice: see `slots.scored`, which takes many at once.
+        """
         seen, offered, subject = inputs
         payload = Payload()
         if len(seen):
@@ -173,10 +175,8 @@ class State:
             body = text(self._outcome(payload, decision, waiting, meant))
         else:
             body = reasons(decision.probe_reasons)  # nearly always
-        content = (meant or waiting).content
-        scores = scored(content, len(self.player.names)) if content else None
-        arm, chance = waiting.arms[0], decision.probabilities[0]
-        row = (self.head, "decide", at_us, key, subject, arm, decision.by, chance, None, actor, body, scores)
+        arm, chance, content = waiting.arms[0], decision.probabilities[0], (meant or waiting).content or None
+        row = (self.head, "decide", at_us, key, subject, arm, decision.by, chance, None, actor, body, content)
         return _tuple(Event, row)
 
     def _outcome(self, payload: Payload, decision: Decision, waiting: Open, meant: Open | None) -> Payload:
@@ -373,11 +373,11 @@ class State:
 # How each kind of event happens
 RULES: Mapping[str, Callable[[State, Event], Decision | None]] = {
     "create": lambda state, event: None,  # noqa: ARG005
-    "erase": lambda state, event: None,  # noqa: ARG005
     "configure": State._configure,
     "status": State._set_status,
     "add": State._add,
     "retire": State._retire,
+    "erase": lambda state, event: None,  # noqa: ARG005
     "decide": State._decide_again,
     "reward": State._end_again,
     "expire": State._end_again,

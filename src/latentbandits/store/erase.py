@@ -11,7 +11,7 @@ from latentbandits.store.ledger import Ledger
 from latentbandits.store.queries import Reads
 from latentbandits.store.requests import Change
 
-PART = 10_000  # decisions that are changed in one transaction: others wait meanwhile
+PART = 900  # decisions that are changed in one transaction: others wait meanwhile
 
 
 class Erased(NamedTuple):

@@ -28,7 +28,7 @@ class Decide(NamedTuple):
         """Return the digest of what is wanted: one request has one."""
         wanted = [self.context, self.available, self.subject]
         try:
-            text = json.dumps(wanted, default=_plain, allow_nan=True)
+            text = _encode(wanted)
         except (TypeError, ValueError):
             text = repr(wanted)
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -135,8 +135,9 @@ def idempotency_keys(wanted: Sequence["Request"]) -> list[tuple[str, str]]:
     ]
 
 
-def _plain(value: object) -> object:
-    return np.asarray(value).tolist()
+_encode = json.JSONEncoder(
+    default=lambda value: np.asarray(value).tolist()
+).encode  # made once: it takes longer than most requests
 
 
 def fits(given: str) -> bool:
