@@ -311,7 +311,7 @@ class Agent(Telling):
             self._happen("retire", self._state.retiring(name))
 
     def feed(self, log: Any) -> None:
-        """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, as if this agent had made them.
+        """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, deciding and claiming nothing.
 
         Arms are found by name; those that this agent does not have are added, learned from and retired. Journals receive nothing of it.
 
