@@ -278,6 +278,7 @@ class Key(Answer):
     created_us: int
     created_by: str | None
     revoked_us: int | None
+    expires_us: int | None
 
 
 class Alive(Answer):
