@@ -117,7 +117,7 @@ def test_states_are_recognised_by_rewards_that_are_late_or_lost(lost: float) -> 
     delays = np.where(generator.random(800) < lost, -1, generator.integers(0, 11, 800))
     agent = Agent("state-library", seed=1, compiled=True)
     arms = told_late(agent, rewards, delays)
-    belief = agent.belief
+    belief: Any = agent.belief
     assert len(belief.states) == 2
     assert belief.present.means == pytest.approx((0.8, 0.1), abs=0.05)
     assert abs(belief.changed - 721) <= 2
