@@ -311,7 +311,7 @@ def test_gains_and_minutes_add_up(make: Make) -> None:
     totals = {by: [one["total"] for one in minutes if (one["by"] == "control") is by] for by in (False, True)}
     assert sides[0]["mean"] * sides[0]["count"] == pytest.approx(sum(totals[False]))
     assert sides[1]["mean"] * sides[1]["count"] == pytest.approx(sum(totals[True]))
-    assert gain["low"] < gain["difference"] < gain["high"]
+    assert (gain["low"], sides[1]["count"] < 20) == (None, True)  # too few for an interval
     later = minutes[len(minutes) // 2]["minute"]
     cut = web.send("GET", f"{E}/minutes?since={later}")[1]["minutes"]
     assert cut == [one for one in minutes if one["minute"] >= later]

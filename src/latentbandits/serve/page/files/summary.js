@@ -43,7 +43,7 @@ export function best() {
 export function gain() {
   const found = state.gain;
   if (!found) return;
-  const { policy, control, difference, low, high, total: sum } = found;
+  const { policy, control, difference, low, high, total: sum, ratio } = found;
   const box = $("gain");
   box.className = "headline";
   if (difference === null) {
@@ -53,7 +53,8 @@ export function gain() {
     const sure = low !== null && (low > 0 || high < 0);
     box.classList.add(!sure ? "unsure" : low > 0 ? "good" : "bad");
     say(box, `${!sure ? "Not clear yet" : low > 0 ? "Yes" : "No, less"}: ${signed(difference)} per decision`);
-    say($("gain-more"), `95 % interval ${between(low, high)}. That makes about ${signed(sum)} in all, an estimate that follows the difference, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
+    const odd = ratio?.mismatch ? `Do not trust it: ${count(ratio.held)} of ${times(ratio.subjects, "subject")} that were compared lately are held back, and ${percent(ratio.share)} should be. Rewards of one side may get lost. ` : "";
+    say($("gain-more"), `${odd}95 % interval ${between(low, high)}, however often you look. That makes about ${signed(sum)} in all, an estimate that follows the difference, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
   }
 }
 
