@@ -295,6 +295,8 @@ def test_what_a_page_shows(make: Make) -> None:
     here = next(one for one in regimes if one["number"] == number)
     best = next(one for one in here["arms"] if one["arm"] == "c")
     assert best["low"] < 0.903 < best["high"]
+    assert web.send("GET", f"{E}/belief")[1]["current"] == number
+    assert web.send("GET", f"{E}/stats")[1]["asked"] > 0
     timeline = web.send("GET", f"{E}/timeline")[1]
     assert timeline["stays"][-1]["until_us"] is None
     assert len({one["regime"] for one in timeline["stays"]}) >= 2

@@ -131,7 +131,7 @@ class DurableAgent(BaseAgent):
 
     @property
     def gain(self) -> Gain:
-        """What the policy gains against the subjects that are held back, with an interval that holds however often one looks; see `Gain`."""
+        """What the policy gains against the subjects that are held back, with an interval that holds whenever one looks; see `Gain`."""
         self._refuse_closed()
         return self._ledger.gain(self.experiment)
 
