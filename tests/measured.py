@@ -31,7 +31,7 @@ SHOWN = 9  # policies of the stress worlds
 
 def real_row(results: pd.DataFrame, line: dict[str, Any]) -> str:
     """Return a dataset's row."""
-    bounds = real.bounds(results, line["dataset"])
+    bounds = real.played(results)[line["dataset"]].bounds
     switching = ", ".join(f"{reward:.4g}" for reward in bounds.switching.values())
     rank = f"{line['rank']} of {line['policies']}"
     if line["rank"] > 1:

@@ -1,4 +1,4 @@
-"""Readers of public traces in the formats of their own repositories: a file that is not as expected is refused, and nothing is read of it."""
+"""Readers of public traces in their repositories' own formats: of a file that is not as expected nothing is read."""
 
 import csv
 import json
@@ -59,7 +59,9 @@ def zones(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
     asked = int(folder.parent.name.partition("-")[0])
     found, gaps = {}, set()
     for path in sorted(folder.glob("*.json")):
-        with reading(path, f'a JSON file with "metadata": {{"gap_seconds": ...}} and "data", instances from 0 to {asked}'):
+        with reading(
+            path, f'a JSON file with "metadata": {{"gap_seconds": ...}} and "data", instances from 0 to {asked}'
+        ):
             content = json.loads(path.read_text())
             gaps.add(float(content["metadata"]["gap_seconds"]))
             shares = finite(content["data"]) / asked
@@ -77,7 +79,7 @@ def servers(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
     Every machine is a client. Its arms are the servers with the lowest median in the first slices, which are not played.
     """
     paths = sorted(folder.glob("SeattleData_*"), key=lambda path: (len(path.name), path.name))
-    slices = []
+    slices: list[np.ndarray] = []
     for path in paths:
         with reading(path, "a square matrix of seconds, as large as in the other files"):
             square = np.array([line.split() for line in path.read_text().splitlines() if line.strip()], float)
@@ -87,7 +89,9 @@ def servers(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
                 raise ValueError
             slices.append(square)
     if len(slices) <= LEARNED:
-        raise InvalidValueError("field", "folder", str(folder), f"one with more than {LEARNED} files SeattleData_1, ...")
+        raise InvalidValueError(
+            "field", "folder", str(folder), f"one with more than {LEARNED} files SeattleData_1, ..."
+        )
     seconds = np.stack(slices)
     answered = seconds > 0
     median = np.median(seconds[:LEARNED], axis=0)
@@ -114,13 +118,18 @@ def pings(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
             first, *lines = path.read_text().splitlines()
             began = int(STARTED.fullmatch(first.strip())[1]) / 1000  # type: ignore[index]
             matches = filter(None, map(PING.match, lines))
-            times = [(datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp(), float(ms)) for at, ms in (m.groups() for m in matches)]
+            times = [
+                (datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp(), float(ms))
+                for at, ms in (m.groups() for m in matches)
+            ]
             zone = round((times[0][0] - began) / QUARTER) * QUARTER if times else 0
             for at, ms in times:
                 seconds.setdefault(int(at - zone), {}).setdefault(carrier, []).append(ms)
     shared = [seconds[at] for at in sorted(seconds) if len(seconds[at]) == len(CARRIERS)]
     if not shared:
-        raise InvalidValueError("field", "folder", str(folder), "one with pings of all three carriers in the same second")
+        raise InvalidValueError(
+            "field", "folder", str(folder), "one with pings of all three carriers in the same second"
+        )
     return CARRIERS, np.array([[float(np.mean(second[carrier])) for carrier in CARRIERS] for second in shared])
 
 

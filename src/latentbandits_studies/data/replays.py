@@ -7,7 +7,6 @@ FEWEST = 20  # changes of an arm's values, below which nothing can be told
 WINDOWS = (2, 4, 8, 16, 32, 64)  # rounds in which changes are counted
 SHORTAGE = 0.8  # of the changes expected in the round after a change
 LEVEL = 1e-3  # shared by all arms
-LONGEST = 64  # rounds that a measurement may be repeated for
 
 
 def stays(values: np.ndarray) -> np.ndarray:
@@ -24,36 +23,35 @@ def stays(values: np.ndarray) -> np.ndarray:
     return lengths
 
 
-def is_replayed(values: np.ndarray, level: float = LEVEL) -> bool:
-    """Return whether an arm's rewards look as if rounds repeated a measurement.
+def fills(values: np.ndarray, level: float = LEVEL) -> int:
+    """Return how many rounds each measurement of an arm fills, 1 if every round has its own.
 
     What changes by itself changes in the round after a change at least as often as later. Where each measurement fills several rounds,
-    hardly any value stays for a single one.
+    hardly any value stays for a single one, and changes come when a measurement has been filled out.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits_studies.data.replays import is_replayed
+    >>> from latentbandits_studies.data.replays import fills
     >>> coins = np.random.default_rng(0).integers(2, size=400)
-    >>> is_replayed(coins), is_replayed(np.repeat(coins, 10))
-    (False, True)
+    >>> fills(coins), fills(np.repeat(coins, 10))
+    (1, 10)
     """
     lengths = stays(values)
     if len(lengths) < FEWEST:
-        return False
-    once = int((lengths == 1).sum())
+        return 1
+    ends = np.bincount(lengths)
+    begun = len(lengths) - np.cumsum(ends) + ends
     for window in WINDOWS:
-        usual = (lengths <= window).sum() / np.minimum(lengths, window).sum()
-        expected = usual * len(lengths)
-        if once < SHORTAGE * expected and binom.cdf(once, len(lengths), usual) < level:
-            return True
-    return False
+        usual = ends[: window + 1].sum() / begun[1 : window + 1].sum()
+        short = ends[1] < SHORTAGE * usual * len(lengths)
+        if short and binom.cdf(ends[1], len(lengths), usual) < level:
+            return int((ends[1:] >= usual * begun[1:]).argmax()) + 1
+    return 1
 
 
 def repeats(rewards: np.ndarray) -> int:
-    """Return for how many rounds a measurement stays in rewards (records, rounds, arms), 1 if every round has its own.
-
-    It is the smallest step such that, of every so many rounds one is kept, no arm of any record looks replayed.
+    """Return for how many rounds a measurement stays in rewards (records, rounds, arms): the most of any arm, 1 if every round has its own.
 
     Examples
     --------
@@ -64,8 +62,4 @@ def repeats(rewards: np.ndarray) -> int:
     (1, 5)
     """
     columns = np.moveaxis(rewards, 1, 2).reshape(-1, rewards.shape[1])
-    level = LEVEL / len(columns)
-    return next(
-        (step for step in range(1, LONGEST) if not any(is_replayed(values[::step], level) for values in columns)),
-        LONGEST,
-    )
+    return max(fills(values, LEVEL / len(columns)) for values in columns)

@@ -103,33 +103,49 @@ def _spot(folder: Path) -> list[Trace]:
         arms, rewards = formats.zones(place)
         name = f"spot {place.parent.name} {place.name}"
         when = "a tick of the record; several jobs run at a time"
-        traces.append(Trace(name, rewards[None], arms, when, "share of the instances asked for that the zone gives", units=2))
+        traces.append(
+            Trace(name, rewards[None], arms, when, "share of the instances asked for that the zone gives", units=2)
+        )
     return traces
 
 
 def _servers(folder: Path) -> list[Trace]:
     arms, rewards = formats.servers(folder)
     unit = "minus the logarithm of the round trip in seconds (3 at most)"
-    return [Trace("nearest server", rewards, arms, "a slice of about 16 seconds, for each of 99 clients", unit, units=2)]
+    return [
+        Trace("nearest server", rewards, arms, "a slice of about 16 seconds, for each of 99 clients", unit, units=2)
+    ]
 
 
 def _carriers(folder: Path) -> list[Trace]:
     arms, taken = formats.pings(folder)
     when = "a second in which all three phones of a car have a ping"
-    fast = Trace(f"carriers below {FAST:g} ms", (taken < FAST).astype(float)[None], arms, when, f"1 if the mean ping is below {FAST:g} ms")
+    fast = Trace(
+        f"carriers below {FAST:g} ms",
+        (taken < FAST).astype(float)[None],
+        arms,
+        when,
+        f"1 if the mean ping is below {FAST:g} ms",
+    )
     slow = -np.log(np.minimum(taken, formats.LOST))[None]
     order = np.random.default_rng(SHUFFLED).permutation(len(taken))
     return [
         fast,
-        replace(fast, name="carriers log ping", rewards=slow, unit="minus the logarithm of the mean ping in milliseconds"),
-        replace(fast, name="carriers shuffled", rewards=fast.rewards[:, order], round="the same seconds in random order"),
+        replace(
+            fast, name="carriers log ping", rewards=slow, unit="minus the logarithm of the mean ping in milliseconds"
+        ),
+        replace(
+            fast, name="carriers shuffled", rewards=fast.rewards[:, order], round="the same seconds in random order"
+        ),
     ]
 
 
 def _prices(path: Path) -> list[Trace]:
     days, table = formats.prices(path)
     cost = -np.clip(table, CHEAPEST, DEAREST)
-    countries = Trace("power by country", cost[None], formats.COUNTRIES, "a day", "minus the price of power, EUR per MWh", "all")
+    countries = Trace(
+        "power by country", cost[None], formats.COUNTRIES, "a day", "minus the price of power, EUR per MWh", "all"
+    )
     germany = scores(Series(days, table[:, formats.COUNTRIES.index("Germany")]), WEEK).values
     unit = "minus the absolute error of the forecast of tomorrow's price in Germany, EUR per MWh"
     return [countries, Trace("price forecasters", germany[None], tuple(FORECASTERS), "a day", unit, "all")]

@@ -10,7 +10,9 @@ from latentbandits_studies.experiments.real.statistics import switching
 LEAST_ROUNDS = 500
 SWITCHES = (10, 100)
 PERSISTENT = 0.2  # of the way from chance to never changing
-GAIN = 0.05  # of what the best arm of every round earns beyond the best single arm, by 10 switches, beyond shuffled rounds
+GAIN = (
+    0.05  # of what the best arm of every round earns beyond the best single arm, by 10 switches, beyond shuffled rounds
+)
 NEW = 0.25  # of the later rewards
 USUAL = (5, 95)  # per cent: between them 90 % of the earlier rewards lie
 REGIMES, DRIFT, NEITHER, REFUSED = "regimes", "drift", "neither", "refused"
@@ -68,7 +70,9 @@ def traits(trace: Trace) -> Traits:
     parts = [_record(rewards) for rewards in trace.rewards]
     records, rounds, arms = trace.rewards.shape
     elsewhere, stay, chance, new, *gains = np.mean(parts, axis=0).tolist()
-    found = Traits(rounds, arms, records, elsewhere, stay, chance, (gains[0], gains[1]), (gains[2], gains[3]), new, NEITHER, "")
+    found = Traits(
+        rounds, arms, records, elsewhere, stay, chance, (gains[0], gains[1]), (gains[2], gains[3]), new, NEITHER, ""
+    )
     if trace.name.endswith(RECORDED):
         return found._replace(kind=REFUSED, why="rounds repeat a measurement")
     if rounds < LEAST_ROUNDS:
