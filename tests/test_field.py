@@ -255,7 +255,7 @@ def test_intervals_cover_the_truth_of_a_constructed_trace() -> None:
 
 
 def results(monkeypatch: pytest.MonkeyPatch, gains: dict[str, float], loss: float = 0.0) -> pd.DataFrame:
-    """Return results made by hand: on a trace with regimes policies earn a constant more than the best single arm, on one that drifts not."""
+    """Return results made by hand: where there are regimes, policies earn a constant more than the best single arm."""
     random = np.random.default_rng(0)
     states = np.cumsum(random.random(1_000) < 0.02) % 2
     worlds = [

@@ -135,10 +135,12 @@ def finding(results: pd.DataFrame) -> str:
     table = claims.standings(results)
     regimes = table[table["kind"] == REGIMES]
     others = table[~table["kind"].isin((REGIMES, REFUSED))]
+    above, memory, below = (
+        int(surely.sum()) for surely in (regimes["gain_low"] > 0, regimes["memory_low"] > 0, others["gain_high"] < 0)
+    )
     return (
         f"On {len(regimes)} public traces with regimes StateLibrary surely earns more than the best single arm, picked in hindsight, on "
-        f"{(regimes['gain_low'] > 0).sum()} and surely more than its forgetful twin on {(regimes['memory_low'] > 0).sum()}; on {len(others)} "
-        f"controls it is surely below the best single arm on {(others['gain_high'] < 0).sum()}."
+        f"{above}, and surely more than its forgetful twin on {memory}; on {len(others)} controls it is surely below that arm on {below}."
     )
 
 
