@@ -36,7 +36,7 @@ def shares(results: pd.DataFrame) -> Figure:
     for place, kind in enumerate(kinds):
         if place == 0 or kind != kinds[place - 1]:
             axes.axhline(place - 0.5, color="#999999", linewidth=0.8)
-            axes.text(0.005, place - 0.33, kind, fontsize=8, style="italic", transform=axes.get_yaxis_transform())
+            axes.text(0.005, place - 0.27, kind, fontsize=8, style="italic", transform=axes.get_yaxis_transform())
     return figure
 
 
