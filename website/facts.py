@@ -93,7 +93,7 @@ def field() -> list[str]:
     rivals = max(int(row["rank"].split(" of ")[1]) for row in rows) - 1
     return [
         f"{rivals} policies on {len(rows)} [public traces](docs/field.md), {len(regimes)} of them with regimes",
-        f"with regimes: above the best single arm on {surely(regimes, single, 1)}, and above its forgetful twin on {surely(regimes, twin, 1)}",
+        f"with regimes: above the best single arm on {surely(regimes, single, 1)}, and its forgetful twin on {surely(regimes, twin, 1)}",
         f"behind the best other on {surely(regimes, other, -1)} with regimes and {surely(controls, other, -1)} of {len(controls)} without; "
         f"below the best single arm on {surely(controls, single, -1)}",
     ]
