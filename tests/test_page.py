@@ -85,7 +85,8 @@ def test_the_top_says_what_is_best_now_the_gain_and_the_pipe(visit: Open, site: 
     expect(page.locator("#regime")).to_contain_text(f"belief {said(now['regime']['probability'])}")
     expect(page.locator("#seen")).to_have_text(re.compile(r"^(Seen before: \d+(st|nd|rd|th) visit|First visit)"))
     gain = site.send("GET", "/experiments/demo-offers/gain")
-    verdict = "Yes" if gain["low"] > 0 else "No, less" if gain["high"] < 0 else "Not clear yet"
+    low, high = gain["low"] or 0, gain["high"] or 0
+    verdict = "Yes" if low > 0 else "No, less" if high < 0 else "Not clear yet"
     expect(page.locator("#gain")).to_have_text(re.compile(rf"^{verdict}: [+\u2212][\d.]+ per decision$"))
     expect(page.locator("#gain-more")).to_contain_text("95 % interval")
     expect(page.locator("#pipe")).to_have_text("Healthy")

@@ -21,6 +21,7 @@ from latentbandits.protocols import Choice
 from latentbandits.store.records import Believed, Minute
 
 MINUTE_US = 60_000_000
+DAY_US = 1440 * MINUTE_US
 UNLIKELY = 0.0005
 _ZERO = Minute(0, 0, "")[3:]
 _FIELDS = Minute._fields[3:]

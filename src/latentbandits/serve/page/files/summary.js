@@ -47,7 +47,7 @@ const doubtful = () => state.now.best?.belief !== null && state.now.best?.belief
 export function gain() {
   const found = state.gain;
   if (!found) return;
-  const { policy, control, difference, low, high, total: sum } = found;
+  const { policy, control, difference, low, high, total: sum, ratio } = found;
   const box = $("gain");
   box.className = "headline";
   if (difference === null) {
@@ -57,7 +57,9 @@ export function gain() {
     const sure = low !== null && (low > 0 || high < 0);
     box.classList.add(!sure ? "unsure" : low > 0 ? "good" : "bad");
     say(box, `${!sure ? "Not clear yet" : low > 0 ? "Yes" : "No, less"}: ${signed(difference)} per decision`);
-    say($("gain-more"), `95 % interval ${between(low, high)}. That makes about ${signed(sum)} in all, an estimate that follows the difference, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
+    const odd = ratio?.mismatch ? `Do not trust it: ${count(ratio.held)} of ${times(ratio.subjects, "subject")} that were compared lately are held back, and ${percent(ratio.share)} should be. Rewards of one side may get lost. ` : "";
+    const interval = low === null ? "No 95 % interval yet: it needs 20 rewards of each side." : `95 % interval ${between(low, high)}, however often you look.`;
+    say($("gain-more"), `${odd}${interval} That makes about ${signed(sum)} in all, an estimate that follows the difference, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
   }
 }
 
