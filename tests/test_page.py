@@ -255,8 +255,7 @@ def test_a_desktop_has_one_screen_with_a_line_per_arm(visit: Open, site: Site) -
     page = visit(viewport={"width": 1280, "height": 800}).enter()
     page.wait_for_selector("#changes table")
     assert page.evaluate("document.documentElement.scrollHeight") == 800
-    arms = page.locator("#board tbody tr")
-    expect(arms).to_have_count(3)
+    expect(page.locator("#board tbody tr")).to_have_count(3)
 
     asked = ["#best strong", "#board strong", "#regime", "#board-note", ".regime.here h3"]
     for _ in range(20):
