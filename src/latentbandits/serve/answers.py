@@ -1,11 +1,33 @@
 """What a service answers. Times are microseconds since 1970, minutes are minutes since 1970; null is what is not known."""
 
+import typing
 from typing import Any
 
+import msgspec
+
+from latentbandits import beliefs
+from latentbandits.agent import decision
 from latentbandits.agent.explain import Option
 from latentbandits.serve.fields import Answer
 
 Name = str | int
+
+
+def _object(kind: type, **other: object) -> Any:
+    """Return an answer with the fields of a tuple with names: an object, where a tuple would be a list."""
+    return msgspec.defstruct(kind.__name__, list((typing.get_type_hints(kind) | other).items()), bases=(Answer,))
+
+
+Stats: Any = _object(decision.Stats)
+Remembered: Any = _object(beliefs.Remembered)
+Belief: Any = _object(beliefs.Belief, states=tuple.__class_getitem__((Remembered, ...)))
+
+
+class Probabilities(Answer):
+    """With which probability every arm would be played now; without arms if the policy knows none."""
+
+    arms: list[Name]
+    probabilities: list[float]
 
 
 class Experiment(Answer):
@@ -200,8 +222,20 @@ class Side(Answer):
     error: float | None
 
 
+class Ratio(Answer):
+    """Subjects that were compared lately, how many of them were held back, the share that should be, and whether it is no chance."""
+
+    subjects: int
+    held: int
+    share: float
+    mismatch: bool
+
+
 class Gain(Answer):
-    """Reward of the policy (with its probes and the floor) against that of the subjects that are held back."""
+    """Reward of the policy (with its probes and the floor) against that of the subjects that are held back.
+
+    The 95 % interval may be looked at all the time; `ratio` is null without a holdback.
+    """
 
     policy: Side
     control: Side
@@ -209,6 +243,7 @@ class Gain(Answer):
     low: float | None
     high: float | None
     total: float | None
+    ratio: Ratio | None
 
 
 class Happened(Answer, omit_defaults=True):
@@ -256,6 +291,7 @@ class Key(Answer):
     created_us: int
     created_by: str | None
     revoked_us: int | None
+    expires_us: int | None
 
 
 class Alive(Answer):
