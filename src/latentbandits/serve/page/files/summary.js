@@ -118,7 +118,7 @@ export function regimes() {
   const found = state.regimes;
   if (!found) return;
   if (!found.regimes.length) return together();
-  say($("regimes-note"), "Mean reward of every arm in every regime that is remembered, with its 95 % interval. Over all regimes together such means would mislead. A regime keeps its number; numbers that are missing were merged or forgotten.");
+  say($("regimes-note"), "Mean reward of every arm in every regime that is remembered, with its 95 % interval. Over all regimes together such means would mislead. n counts the rewards behind a mean, up to 512. A regime keeps its number; those that are missing were merged or forgotten.");
   const here = state.now?.regime?.number;
   const order = [...found.regimes].sort((a, b) => (b.number === here) - (a.number === here) || b.visits - a.visits || a.number - b.number);
   const range = reach(order.flatMap((one) => one.arms)), left = order.length - MOST;
