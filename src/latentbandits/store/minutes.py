@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 
+from latentbandits.agent import guardrail
 from latentbandits.agent.decision import Name
 from latentbandits.agent.events import COUNTED, Event
 from latentbandits.agent.rewards import taught
@@ -124,6 +125,9 @@ def arm_scores_now(state: State) -> np.ndarray:
     player = state.player
     choice = Choice.blank(player.policy)
     choice.arm_scores["available"][list(player.retired)] = 0
+    kept = guardrail.offered(state, None) if state.guards else None
+    if kept is not None:
+        choice.arm_scores["available"] = np.isin(np.arange(len(player.names)), kept)
     if not state.covariates or belief_of(state) is not None:
         player.choose(player.policy, copied(player.memory), np.zeros(state.covariates), player.random.copy(), choice)
     return choice.arm_scores
