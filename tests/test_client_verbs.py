@@ -222,6 +222,8 @@ def test_the_service_says_what_it_would_play(policy: str, status: str, wanted: d
                 _, made = web.send("POST", "/v1/experiments/e/decide", {"available": [arm]})
                 web.send("POST", "/v1/experiments/e/reward", {"id": made["id"], "reward": reward[arm]})
         web.send("PUT", "/v1/experiments/e/status", {"status": status})
+        assert web.send("GET", "/v1/experiments/e/stats")[1]["told"] == 9
+        assert web.send("GET", "/v1/experiments/e/belief")[0] == 404
         code, said = web.send("GET", "/v1/experiments/e/probabilities")
         assert code == 200
         assert said["arms"] == list(wanted)
