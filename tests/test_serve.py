@@ -297,6 +297,7 @@ def test_what_a_page_shows(make: Make) -> None:
     assert best["low"] < 0.903 < best["high"]
     assert web.send("GET", f"{E}/belief")[1]["current"] == number
     assert web.send("GET", f"{E}/stats")[1]["asked"] > 0
+    assert set(web.send("GET", f"{E}/probabilities")[1]["arms"]) <= {"a", "b", "c"}
     timeline = web.send("GET", f"{E}/timeline")[1]
     assert timeline["stays"][-1]["until_us"] is None
     assert len({one["regime"] for one in timeline["stays"]}) >= 2

@@ -13,6 +13,7 @@ import numpy as np
 from latentbandits.agent import guardrail
 from latentbandits.agent.decision import Name
 from latentbandits.agent.events import COUNTED, Event
+from latentbandits.agent.guardrail import playable
 from latentbandits.agent.rewards import taught
 from latentbandits.agent.slots import Open
 from latentbandits.agent.state import State
@@ -124,10 +125,15 @@ def arm_scores_now(state: State) -> np.ndarray:
     """
     player = state.player
     choice = Choice.blank(player.policy)
+<<<<<<< HEAD
     choice.arm_scores["available"][list(player.retired)] = 0
     kept = guardrail.offered(state, None) if state.guards else None
     if kept is not None:
         choice.arm_scores["available"] = np.isin(np.arange(len(player.names)), kept)
+=======
+    choice.arm_scores["available"] = 0
+    choice.arm_scores["available"][playable(state)] = 1
+>>>>>>> main
     if not state.covariates or belief_of(state) is not None:
         player.choose(player.policy, copied(player.memory), np.zeros(state.covariates), player.random.copy(), choice)
     return choice.arm_scores
@@ -151,7 +157,7 @@ def likely(state: State) -> dict[Name, float]:
         return {cast("Name", state.spec.control): 1.0}
     arm_scores = arm_scores_now(state)
     chances, best = expected(arm_scores, "probability"), leader(expected(arm_scores))
-    if state.player.policy.deterministic or None in [chances[state.player.numbers[arm]] for arm in state.arms]:
+    if state.player.policy.deterministic or None in [chances[arm] for arm in playable(state)]:
         chances = [float(arm == best) for arm in range(len(chances))]
     return {name: chance for name, chance in zip(state.player.names, chances, strict=True) if chance}
 
