@@ -10,7 +10,6 @@ from typing import cast
 
 import numpy as np
 
-from latentbandits.agent import guardrail
 from latentbandits.agent.decision import Name
 from latentbandits.agent.events import COUNTED, Event
 from latentbandits.agent.guardrail import playable
@@ -125,15 +124,8 @@ def arm_scores_now(state: State) -> np.ndarray:
     """
     player = state.player
     choice = Choice.blank(player.policy)
-<<<<<<< HEAD
-    choice.arm_scores["available"][list(player.retired)] = 0
-    kept = guardrail.offered(state, None) if state.guards else None
-    if kept is not None:
-        choice.arm_scores["available"] = np.isin(np.arange(len(player.names)), kept)
-=======
     choice.arm_scores["available"] = 0
     choice.arm_scores["available"][playable(state)] = 1
->>>>>>> main
     if not state.covariates or belief_of(state) is not None:
         player.choose(player.policy, copied(player.memory), np.zeros(state.covariates), player.random.copy(), choice)
     return choice.arm_scores
