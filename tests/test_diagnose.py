@@ -379,7 +379,7 @@ def test_an_interrupt_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_hypotheses_have_probabilities_and_the_page_says_what_it_leaves_out() -> None:
     d = diagnosed()
     assert sum(d.probabilities.values()) == pytest.approx(1.0)
-    assert d.probabilities["regimes"] > 0.99
+    assert d.probabilities["regimes"] > 0.9
     assert "have a curve" not in d.page()
     random = np.random.default_rng(0)
     arms = random.integers(20, size=1200)
