@@ -216,6 +216,7 @@ def begin_regimes(memory: Memory, arm: int, reward: float) -> None:
     state.live = 1
     hypothesis.weight, hypothesis.known, hypothesis.present = 1.0, 1, 0
     level.average, level.rewards, level.visits = reward, 1.0, 1.0
+    level.left = level.rounds = 0.0
 
 
 @kernel
