@@ -110,7 +110,7 @@ def test_a_reward_is_learned_once(case: Case) -> None:
 
 
 def test_the_store_itself_refuses_a_second_end(case: Case) -> None:
-    """Whatever the memory says (mutation: drop the index `event_ended`)."""
+    """Whatever the memory says (mutation: drop the index `event_about`)."""
     decision = case.decide()
     storage = case.ledger.storage
     row = storage.experiment("e")

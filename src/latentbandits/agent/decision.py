@@ -1,6 +1,8 @@
 """What an agent answers, and what it counts."""
 
+import math
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from latentbandits.protocols import REASONS
@@ -11,7 +13,8 @@ Outcome = Literal["accepted", "duplicate", "late", "corrected"]  # of rewards, a
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
 # Hexadecimal digits of an id: microseconds since the epoch, then the session. EARLIEST, in 1978, is the first time with that many digits.
 TIME_DIGITS, SESSION_DIGITS = 13, 12
-EARLIEST = 16 ** (TIME_DIGITS - 1)
+EARLIEST: int = 16 ** (TIME_DIGITS - 1)
+SESSIONS: int = 16**SESSION_DIGITS
 
 
 class OpenDecisionsWarning(UserWarning):
@@ -125,6 +128,25 @@ class Stats(NamedTuple):
     refused: int = 0
 
 
+def decision_id(at_us: int, place: int, salt: int = 0) -> str:
+    """Return the id of the decision that was made at a time: behind that there is a number, its place counted from a salt.
+
+    Examples
+    --------
+    >>> from latentbandits.agent.decision import decision_id, place_of
+    >>> decision_id(1794858395150630, 7, salt=255)
+    '6606a0910a926000000000106'
+    >>> place_of("6606a0910a926000000000106", salt=255)
+    7
+    """
+    return f"{at_us:x}{(salt + place) % SESSIONS:012x}"
+
+
+def place_of(decision: str, salt: int) -> int:
+    """Return the place of a decision, by its id."""
+    return (int(decision[TIME_DIGITS:], 16) - salt) % SESSIONS
+
+
 def time_of(decision: str) -> float:
     """Return when a decision was made, in seconds since the epoch, by its id.
 
@@ -142,3 +164,11 @@ def is_id(text: object) -> TypeGuard[str]:
     if not isinstance(text, str) or len(text) != TIME_DIGITS + SESSION_DIGITS:
         return False
     return all(character in "0123456789abcdef" for character in text)
+
+
+def near(chances: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Return whether probabilities are the same, up to the rounding of another build."""
+    return chances == others or all(
+        chance == other or (chance is not None and other is not None and math.isclose(chance, other, rel_tol=1e-9))
+        for chance, other in zip(chances, others, strict=True)
+    )

@@ -19,7 +19,8 @@ late          decision, value: a reward for a decision that had expired or was c
 correct       decision, value: what was told, or taken, is replaced; if it was learned, the policy learns anew from there
 ============  ===============================================================================================================
 
-A window that closes early, to make room, has ``body``: cause (room); a reward that was clipped has ``body``: given, as it was told.
+A window that closes early, to make room, has ``body``: cause (room); a reward that was clipped has ``body``: given, as it was told; one
+that is told with a second metric has ``body``: guard, and regime, in which that is counted (`guardrail`).
 
 To add a kind: a row in `KINDS` (and in the table above), and a function in `state.RULES` that lets it happen.
 """
@@ -73,6 +74,8 @@ class Payload(TypedDict, total=False):
     given: list[float]
     cause: str
     arm: Name
+    guard: float
+    regime: int
 
 
 class Event(NamedTuple):
@@ -94,7 +97,7 @@ class Event(NamedTuple):
     @property
     def payload(self) -> Payload:
         """What the body says."""
-        return {} if self.body is None else cast("Payload", json.loads(self.body))
+        return cast("Payload", {} if self.body is None else _KNOWN.get(self.body) or json.loads(self.body))
 
     @property
     def rewards(self) -> list[float]:
@@ -146,3 +149,4 @@ def rewarded(
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # made once: it takes longer than most bodies
 CAUSES = {cause: text({"cause": cause}) for cause in ("asked", "time", "room")}
+_KNOWN = {body: {"cause": cause} for cause, body in CAUSES.items()}

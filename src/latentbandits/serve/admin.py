@@ -50,6 +50,7 @@ class Changes(Body):
     learn: Annotated[str, Meta(max_length=20, description=SETTINGS["learn"])] | UnsetType = UNSET
     reward_range: Annotated[tuple[float, float], Meta(description=SETTINGS["reward_range"])] | UnsetType | None = UNSET
     outside: Annotated[str, Meta(max_length=20, description=SETTINGS["outside"])] | UnsetType = UNSET
+    guardrail: Annotated[float, Meta(description=SETTINGS["guardrail"])] | UnsetType | None = UNSET
 
 
 class NewExperiment(Changes, kw_only=True):

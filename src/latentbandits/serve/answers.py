@@ -29,6 +29,7 @@ class Experiment(Answer):
     reward_range: tuple[float, float] | None
     outside: str
     corrections: int
+    guardrail: float | None
     head: int
 
 
@@ -90,6 +91,15 @@ class Health(Answer):
     diverged: int
 
 
+class Broken(Answer):
+    """An arm that breaks the guardrail in a regime (0 if the policy knows none), where it is not offered: values told, and their mean."""
+
+    arm: Name
+    regime: int
+    told: int
+    mean: float
+
+
 class Now(Answer):
     """An experiment as it is now: what the top of a page says."""
 
@@ -100,6 +110,7 @@ class Now(Answer):
     best: Best | None
     regime: Here | None
     elsewhere: float | None
+    broken: list[Broken]
     health: Health
 
 

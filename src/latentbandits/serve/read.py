@@ -172,6 +172,7 @@ async def now(service: Service, name: str) -> tuple[View, answers.Now]:
         best=_best(view, arm_scores, rows),
         regime=None if present is None else _here(present, visits),
         elsewhere=None if view.belief is None else view.belief.elsewhere,
+        broken=[fill(answers.Broken, one) for one in view.broken],
         health=_health(service, view, minutes, at_us),
     )
 

@@ -52,7 +52,8 @@ class Run(NamedTuple):
     late : the choices that wait for their rewards; None where rewards are there before the next choice
     tally : where the cost is written, if it is wanted
     trace : where the choices are written, if they are wanted
-    played : int array (rounds, groups), the arms that somebody else played and the policy learns from; None for its own
+    played : int array (rounds, groups), the arms that somebody else played and the policy learns from; None for its own. If choices are
+        recorded, it chooses freely and is overruled; else that arm alone is on offer, so that it decides nothing, and claims nothing
     propensities : float array (rounds,), the probabilities of the arms in `played`, if they are known
     """
 
@@ -112,6 +113,9 @@ def play(
                     choice.arm_scores[arm].std_error = np.nan
                 for i in range(len(choice.tags)):
                     choice.tags[i] = 0
+                if trace is None:
+                    for arm in range(arms):
+                        choice.arm_scores[arm].available = arm == played[t, 0]
             policy.choose(memory, observed, random, choice)
             best = -np.inf
             if tally is not None:
@@ -132,6 +136,9 @@ def play(
                     return t
                 if played is not None:
                     arm = choice.arms[group] = played[t, group]
+                    if trace is None:
+                        for other in range(available.shape[1]):  # what it learns is about a choice among all
+                            choice.arm_scores[other].available = available[t, other]
                     if propensities is not None:
                         choice.arm_scores[arm].probability = propensities[t]
                 received[group] = rewards[t, group, arm]

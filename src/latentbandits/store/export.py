@@ -145,13 +145,12 @@ def table(reads: Reads, row: Row, after: int = 0) -> Table:
 
 def _touched(reads: Reads, found: Table) -> Iterator[Event]:
     """Return the decisions that were made or have changed, each once."""
-    before = reads.newest(found.id, found.after)
     seen: set[str] = set()
     for events in events_of(reads, found.id, found.after, found.until):
         changed = dict.fromkeys(str(one.decision) for one in events if one.kind in CHANGING)
-        again = [key for key in changed if key <= before and key not in seen]
+        again = [key for key in changed if reads.number(found.id, key) <= found.after and key not in seen]
         seen.update(again)
-        yield from reads.ends(found.id, again, ("decided",)) if again else ()
+        yield from reads.made(found.id, again)
         yield from (one for one in events if one.kind == "decide")
 
 
