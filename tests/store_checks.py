@@ -258,6 +258,26 @@ class StoreChecks:
         assert self.storage.revoke_key("id1", 6)
         assert not self.storage.revoke_key("nobody", 5)
         assert self.storage.keys() == [keys[1]._replace(revoked_us=5), keys[0]]
+        new = ApiKey("id3", "é", "read", "null", "digest3", BEGIN + 9, None, None, 99)
+        self.storage.rotate_key("id2", new, 70)
+        assert self.storage.keys()[1:] == [keys[0]._replace(expires_us=70), new]
+        self.storage.rotate_key("id3", new._replace(id="id4", digest="digest4", created_us=BEGIN + 10), 100)
+        until = [key.expires_us for key in sorted(self.storage.keys())]
+        assert until == [None, 70, 99, 99]  # none is good for longer than it was
+
+    def test_a_subject_is_erased(self) -> None:
+        """In its decisions, whose idempotency keys are forgotten; of one experiment."""
+        row, other = self._made(), self._made("other")
+        for one in (row, other):
+            events = whole(one)
+            self.storage.append([Group(one.id, one.epoch, 2, events, [Answered("q", "digest", 3, BEGIN)])])
+        events = whole(row)
+        assert self.storage.of_subject(row.id, "ünit", 5) == [3]
+        self.storage.erase(row.id, [3], "erased")
+        assert self.storage.of_subject(row.id, "ünit", 5) == []
+        assert self.storage.events(row.id, 2) == [events[0]._replace(subject="erased"), *events[1:]]
+        assert self.storage.answered(row.id, "q") is None
+        assert self.storage.answered(other.id, "q") is not None
 
     def test_threads_read_while_another_writes(self) -> None:
         """Whole groups, in order, never half of one."""

@@ -3,7 +3,16 @@
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeGuard
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # the one of the standard library has no default yet
+
+    ArmT = TypeVar("ArmT", default=Any)
+else:
+    from typing import TypeVar
+
+    ArmT = TypeVar("ArmT")
 
 from latentbandits.protocols import REASONS
 
@@ -40,8 +49,8 @@ class OneSidedRewardsWarning(UserWarning):
     """Every reward so far is the same, and decisions without one are learned otherwise, or not at all."""
 
 
-class Decision(NamedTuple):
-    """What to do now.
+class Decision(NamedTuple, Generic[ArmT]):
+    """What to do now. For type checkers ``Decision[str]`` has arms that are texts, a plain ``Decision`` any.
 
     Attributes
     ----------
@@ -66,13 +75,13 @@ class Decision(NamedTuple):
     """
 
     id: str
-    arms: tuple[Any, ...]  # names, which indexing by plain numbers must not make an error of types
+    arms: tuple[ArmT, ...]
     probe_reasons: tuple[str, ...] = ()
     probabilities: tuple[float | None, ...] = ()
     by: str = "policy"
 
     @property
-    def arm(self) -> Any:
+    def arm(self) -> ArmT:
         """The arm of the first (or only) group."""
         return self.arms[0]
 

@@ -9,6 +9,7 @@ create        ``body``: the specification; a journal begins with one, which has 
 configure     ``body``: the settings that change
 status        ``body``: status
 add, retire   ``body``: arm (a name)
+erase         ``body``: erased (the pseudonym of a subject that was forgotten), decisions (how many)
 decide        decision, subject; ``body``: context, available (names); what came of it: arm, decided_by, probability, in a store also
               scores; ``body``: probe_reasons, status (if not live), policy (its arm, in shadow), arms and probabilities of several groups
 told          decision, value (``body``: rewards, if there are several groups): a reward that is learned when the window closes
@@ -46,6 +47,7 @@ KINDS = {
     "status": Kind(),
     "add": Kind(),
     "retire": Kind(),
+    "erase": Kind(),
     "decide": Kind("decided", "decided"),
     "told": Kind("told"),
     "reward": Kind("ended", "rewarded"),
@@ -74,6 +76,9 @@ class Payload(TypedDict, total=False):
     given: list[float]
     cause: str
     arm: Name
+    erased: str
+    decisions: int
+    holdback: float
     guard: float
     regime: int
 

@@ -377,6 +377,7 @@ RULES: Mapping[str, Callable[[State, Event], Decision | None]] = {
     "status": State._set_status,
     "add": State._add,
     "retire": State._retire,
+    "erase": lambda state, event: None,  # noqa: ARG005
     "decide": State._decide_again,
     "reward": State._end_again,
     "expire": State._end_again,

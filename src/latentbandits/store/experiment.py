@@ -333,6 +333,7 @@ _CHECKS: dict[str, Callable[[Experiment, Mapping[str, Any]], Mapping[str, Any]]]
     "retire": Experiment._retiring,
     "status": Experiment._setting_status,
     "configure": Experiment._configuring,
+    "erase": lambda one, given: given,  # noqa: ARG005
 }
 _METHODS: dict[type, Callable[[Experiment, Any, int], requests.Answer]] = {
     requests.Decide: Experiment._decide,

@@ -120,6 +120,11 @@ class Reads(ABC):
         found = self._events("event WHERE experiment = ? AND kind = 'decide' ORDER BY seq LIMIT 1", experiment)
         return found[0] if found else None
 
+    def of_subject(self, experiment: int, subject: str, most: int) -> list[int]:
+        """Return the events of decisions that name a subject, at most so many. It goes through all events."""
+        sql = "SELECT seq FROM event WHERE experiment = ? AND subject = ? LIMIT ?"
+        return [row[0] for row in self._rows(sql, (experiment, subject, most))]
+
     def answered(self, experiment: int, key: str) -> Answered | None:
         """Return what an idempotency key stands for."""
         sql = f"SELECT {', '.join(Answered._fields)} FROM request WHERE experiment = ? AND idempotency_key = ?"
@@ -235,6 +240,13 @@ class Storage(Reads):
             run("INSERT INTO schema_version VALUES (?)", (number,))
             run("DELETE FROM schema_version WHERE version = ?", (number,))
 
+    def erase(self, experiment: int, events: Sequence[int], pseudonym: str) -> None:
+        """Put a pseudonym in the place of the subject of some decisions, and forget their idempotency keys, durably."""
+        among = f"WHERE experiment = ? AND seq IN ({', '.join('?' * len(events))})"
+        with self._transaction() as run:
+            run(f"UPDATE event SET subject = ? {among}", (pseudonym, experiment, *events))
+            run(f"DELETE FROM request {among}", (experiment, *events))
+
     def add_key(self, key: ApiKey) -> None:
         """Add a key of the service, durably."""
         with self._transaction() as run:
@@ -244,6 +256,12 @@ class Storage(Reads):
         """Revoke a key by its id, durably; return whether there is such a key."""
         with self._transaction() as run:
             return bool(run(REVOKE_KEY, (at_us, key)).rowcount == 1)
+
+    def rotate_key(self, old: str, key: ApiKey, until_us: int) -> None:
+        """Add a key that takes the place of another one, which is good until a time, durably."""
+        with self._transaction() as run:
+            run(ADD_KEY, key)
+            run(EXPIRE_KEY, (until_us, until_us, old))
 
 
 def add_rows(run: Callable[..., Any], sql: str, experiment: int, rows: Sequence[Any]) -> None:
@@ -312,6 +330,7 @@ KEEP_NEWEST = (
     "(SELECT seq FROM snapshot WHERE experiment = ? ORDER BY seq DESC LIMIT ?)"
 )
 REVOKE_KEY = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
+EXPIRE_KEY = "UPDATE api_key SET expires_us = CASE WHEN expires_us < ? THEN expires_us ELSE ? END WHERE id = ?"
 MOVE_HEAD = (
     "UPDATE experiment SET head = ?, spec = COALESCE(?, spec), status = COALESCE(?, status) "
     "WHERE id = ? AND head = ? AND epoch = ?"

@@ -97,6 +97,7 @@ class ApiKey(NamedTuple):
     created_us: int
     created_by: str | None
     revoked_us: int | None
+    expires_us: int | None = None
 
     @property
     def roles(self) -> list[str]:

@@ -204,6 +204,15 @@ class SQLite(queries.Storage):
                 ):
                     queries.add_rows(run, sql, number, rows)
 
+    def erase(self, experiment: int, events: Sequence[int], pseudonym: str) -> None:
+        """See `Storage`; what was written before is overwritten, also in the write-ahead log."""
+        self._rows("PRAGMA secure_delete = ON")
+        try:
+            super().erase(experiment, events, pseudonym)
+            self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._rows("PRAGMA secure_delete = OFF")
+
     def reader(self) -> "Reader":
         """See `Storage`."""
         return Reader(self.path)

@@ -41,6 +41,7 @@ Hypothesis = record_type(
     weight=float,
     known=int,  # levels
     present=int,  # the level of the newest reward
+    changed=int,  # the round in which that was seen first, 0 for the first level
     fresh=float,  # share of time of levels never seen
 )
 Level = record_type(

@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 
+from latentbandits.beliefs import Belief
 from latentbandits.compiled import kernel
+from latentbandits.policies.arm_library.belief import regimes
 from latentbandits.policies.arm_library.chain import set_hazard, set_values, staying
 from latentbandits.policies.arm_library.constants import IDLE, IDLE_LEAST, LEAST_NOISE, MERGE_EVERY, OUTREACH, REGIMES
 from latentbandits.policies.arm_library.drift import begin_drift, drift_index, learn_drift, score, weigh
@@ -166,6 +168,7 @@ class ArmLibrary(PlainPolicy):
     """
 
     deterministic = True
+    has_belief = True
     scale_free = True
 
     @property
@@ -190,3 +193,20 @@ class ArmLibrary(PlainPolicy):
         reward = reward_of_round(memory.clock[0], memory.noise[0], 0.0, self.groups, arm, rewards)
         arrived(memory.clock[0], choice)
         learn_reward(memory, arm, choice.tags[ROUND], reward, memory.noise[0].sd / math.sqrt(self.groups))
+
+    def belief(self, memory: Memory) -> Belief:
+        """Return what the policy believes, in a form to read.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> agent = lb.Agent("arm-library", seed=1)
+        >>> for t in range(120):  # arm 0 fails for 20 rounds; arm 1 always pays 0.5
+        ...     decision = agent.ask()
+        ...     pays = [0.1 if 60 <= t < 80 else 0.9, 0.5]
+        ...     _ = agent.tell(decision, pays[decision.arm] + 0.001 * (t % 5))
+        >>> failed = agent.belief.arms[0]
+        >>> [round(level.mean, 1) for level in failed.levels], failed.changed > 60
+        ([0.9, 0.1], True)
+        """
+        return Belief((), 0, 1.0, noise=float(memory.noise[0].sd), own=1.0, arms=regimes(memory))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from latentbandits.beliefs import Belief, Remembered
+from latentbandits.policies.arm_library.belief import regimes
 from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.memory import Covariates, Library, Memory
 from latentbandits.policies.state_library.transitions import staying
@@ -65,7 +66,15 @@ def slopes_of(covariates: Covariates) -> tuple[tuple[float, ...], ...]:
 
 
 def belief(memory: Memory) -> Belief:
-    """Return what the policy believes."""
+    """Return what the policy believes: of a state of all arms, and of every arm by itself if it may."""
+    found = shared(memory)
+    if len(memory.own.available) == 0 or memory.standard.noise[0].sd == 0.0:
+        return found
+    return found._replace(own=1.0 / (1.0 + math.exp(-memory.own.core[0].odds)), arms=regimes(memory.own.levels))
+
+
+def shared(memory: Memory) -> Belief:
+    """Return what the policy believes of a state of all arms."""
     library, scale, slopes = memory.library, memory.standard.scale[0], slopes_of(memory.covariates)
     core, low, high = library.core[0], float(scale.low), float(scale.high)
     if core.live == 0:

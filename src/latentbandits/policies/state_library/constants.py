@@ -99,6 +99,7 @@ LEAVING = 2.0  # pseudo-changes of the hazard of one state in tests | measured: 
 # --- correctors: lag ---
 LAG_REWARDS = 2.0  # rewards that an arm's overall mean is worth in every cell | not measured alone
 LAG_RADIUS = 3.0  # noises from all levels at which a reward makes a new one | measured: 1.5 instead 1.00 but for one
+LAG_CELLS = 2**20  # of the table, 32 MB: all 32 levels of up to 181 arms, none of more than 1,024 | a bound of memory
 LAG_FADING = 1000  # rewards that a level can weigh | not measured alone
 LAG_MEMORY = 0.999  # per round, of the regression that sets the blend | not measured alone
 LAG_PRIOR = 0.5  # what the library starts with in it, in squared ranges | not measured alone

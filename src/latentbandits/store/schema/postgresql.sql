@@ -94,5 +94,6 @@ CREATE TABLE api_key (
     digest TEXT NOT NULL UNIQUE,  -- of the secret
     created_us BIGINT NOT NULL,
     created_by TEXT,
-    revoked_us BIGINT
+    revoked_us BIGINT,
+    expires_us BIGINT             -- null for never
 );

@@ -91,5 +91,6 @@ CREATE TABLE api_key (
     digest TEXT NOT NULL UNIQUE,  -- of the secret
     created_us INTEGER NOT NULL,
     created_by TEXT,
-    revoked_us INTEGER
+    revoked_us INTEGER,
+    expires_us INTEGER            -- null for never
 ) STRICT, WITHOUT ROWID;
