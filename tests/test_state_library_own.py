@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import latentbandits as lb
@@ -27,3 +28,40 @@ def test_it_plays_like_its_twin_where_arms_have_regimes_of_their_own(case: str) 
     policy = lb.policies.StateLibrary(arms=4, particles=6, states=8, **settings)
     found = lb.Independent(arms=4, dwell=60, **world).realise(500, policy.groups, 1, 2, 0)
     assert_same(record_one(policy, found, stream(1)), play(twin_of(policy, found, 1), found))
+
+
+def belief_after(policy: Any, world: Any, rounds: int) -> Any:
+    """Play a world without compiling anything, and return the belief at the end."""
+    found = world.realise(rounds, 1, 0, 0, 0)
+    agent = lb.Agent(policy, seed=1, compiled=False)
+    for t in range(rounds):
+        decision = agent.ask()
+        agent.tell(decision, float(found.rewards[t, 0, decision.arm]))
+    return agent.belief
+
+
+LEVELS = np.array([[0.9, 0.7, 0.8, 0.6], [0.1, 0.3, 0.2, 0.4]])
+
+
+def test_the_belief_says_that_every_arm_changes_by_itself() -> None:
+    world = lb.Independent(means=LEVELS, dwell=60, noise=0.05)
+    belief = belief_after("state-library:arms=4", world, 900)
+    assert belief.own > 0.99
+    for arm, pays in zip(belief.arms, LEVELS.T, strict=True):
+        assert [level.mean for level in arm.levels[:: len(arm.levels) - 1]] == pytest.approx(pays, abs=0.1)
+        assert sum(level.probability for level in arm.levels) + arm.elsewhere == pytest.approx(1.0)
+        assert 0 < arm.changed <= arm.seen <= 900
+    assert "Every arm changes by itself" in belief._repr_html_()
+
+
+def test_the_belief_says_that_one_state_changes_all_arms() -> None:
+    world = lb.HiddenMarkov(means=np.concatenate([LEVELS, LEVELS[:, ::-1]]), dwell=60, noise=0.05)
+    belief = belief_after("state-library:arms=4", world, 900)
+    assert belief.own < 0.01
+    assert "last change" in belief._repr_html_()
+
+
+def test_without_own_regimes_nothing_is_kept_of_them() -> None:
+    world = lb.Independent(means=LEVELS, dwell=60, noise=0.05)
+    belief = belief_after("state-library:arms=4,own=false", world, 100)
+    assert (belief.own, belief.arms) == (0.0, ())

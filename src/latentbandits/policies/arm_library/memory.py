@@ -103,7 +103,7 @@ SCRATCH = ("space", "branches", "fits", "next_hypotheses", "next_levels")
 @kernel
 def begin(memory: Memory) -> None:
     """Forget all that was learned, but for the values that rewards have and when arms were asked for."""
-    memory.core[0].low, memory.core[0].high = math.inf, -math.inf
+    memory.core[0].low, memory.core[0].high = 1.0, -1.0  # no range yet
     for j in range(REGIMES + 1):
         memory.score[j] = math.log(PRIOR_REGIMES if j == REGIMES else PRIOR_DRIFT)
         memory.weight[j] = PRIOR_REGIMES if j == REGIMES else PRIOR_DRIFT

@@ -8,7 +8,7 @@ from latentbandits.beliefs import Belief
 from latentbandits.compiled import kernel
 from latentbandits.policies.arm_library.belief import regimes
 from latentbandits.policies.arm_library.chain import set_hazard, set_values, staying
-from latentbandits.policies.arm_library.constants import IDLE, IDLE_LEAST, LEAST_NOISE, MERGE_EVERY, OUTREACH, REGIMES
+from latentbandits.policies.arm_library.constants import IDLE, IDLE_LEAST, LEAST_NOISE, MERGE_EVERY, OUTREACH, RATES, REGIMES
 from latentbandits.policies.arm_library.drift import begin_drift, drift_index, learn_drift, score, weigh
 from latentbandits.policies.arm_library.filter import begin_regimes, learn_regimes, merge_levels
 from latentbandits.policies.arm_library.memory import SCRATCH, Memory, fresh
@@ -27,22 +27,28 @@ def noise_of(core: Record, noise: float) -> float:
 
 @kernel
 def set_arm(memory: Memory, arm: int, rounds: float, sd: float, choice: Choice) -> None:
-    """Write an arm's value and index: those of all explanations, by their probabilities."""
+    """Write an arm's value and index, those of all explanations by their probabilities, and the standard deviation of the value."""
     state = memory.arms[arm]
     gap = memory.clock[0].now - state.last
     stay = staying(state.hazard, gap)
-    levels, value = 0.0, 0.0
+    levels, square = 0.0, sd * sd / state.rewards
     for i in range(state.atoms):
         memory.space[i] = stay * memory.now[arm, i] + (1.0 - stay) * memory.usual[arm, i]
         levels += memory.space[i] * memory.values[arm, i]
-    index = memory.weight[REGIMES] * renewal_index(
+    for i in range(state.atoms):
+        square += memory.space[i] * (memory.values[arm, i] - levels) ** 2
+    weight = memory.weight[REGIMES]
+    index = weight * renewal_index(
         memory.values[arm], memory.space, memory.usual[arm], memory.rates[arm], state.atoms, sd
     )
-    value += memory.weight[REGIMES] * levels
+    value, variance = weight * levels, weight * square
     for j in range(REGIMES):
-        index += memory.weight[j] * drift_index(memory, arm, j, gap, rounds, sd)
-        value += memory.weight[j] * memory.drifts[arm, j].average
+        kalman, weight = memory.drifts[arm, j], memory.weight[j]
+        index += weight * drift_index(memory, arm, j, gap, rounds, sd)
+        value += weight * kalman.average
+        variance += weight * ((kalman.variance + RATES[j] * gap) * sd * sd + (kalman.average - levels) ** 2)
     set_index(choice, arm, value, index - value)
+    choice.arm_scores[arm].std_error = math.sqrt(max(variance - (value - levels) ** 2, 0.0))
 
 
 @kernel
@@ -54,7 +60,9 @@ def see_range(memory: Memory, arm: int, reward: float) -> None:
     elif core.values < 3 and reward not in (core.least, core.most):
         core.values += 1
     core.least, core.most = min(core.least, reward), max(core.most, reward)
-    if memory.arms[arm].rewards < 2:
+    if core.low > core.high:
+        core.low, core.high = reward, reward
+    elif memory.arms[arm].rewards < 2:
         core.low, core.high = min(core.low, reward), max(core.high, reward)
 
 

@@ -68,7 +68,7 @@ def slopes_of(covariates: Covariates) -> tuple[tuple[float, ...], ...]:
 def belief(memory: Memory) -> Belief:
     """Return what the policy believes: of a state of all arms, and of every arm by itself if it may."""
     found = shared(memory)
-    if len(memory.own.available) == 0 or memory.standard.noise[0].sd == 0.0:
+    if len(memory.own.scores) == 0 or memory.standard.noise[0].sd == 0.0:
         return found
     return found._replace(own=1.0 / (1.0 + math.exp(-memory.own.core[0].odds)), arms=regimes(memory.own.levels))
 

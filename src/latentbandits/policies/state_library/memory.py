@@ -12,7 +12,7 @@ from latentbandits.noise import Noise
 from latentbandits.policies.arm_library.memory import SCRATCH as LEVELS_SCRATCH
 from latentbandits.policies.arm_library.memory import Memory as Levels
 from latentbandits.policies.state_library import constants
-from latentbandits.protocols import record_type
+from latentbandits.protocols import ArmScore, record_type
 
 # Where observed features begin among those of a choice, behind a random number and the number of the round
 FEATURES = 2
@@ -279,8 +279,7 @@ class Own(NamedTuple):
 
     core: Annotated[np.ndarray, OwnCore, 1]
     levels: Levels
-    available: Annotated[np.ndarray, np.int64, "arms"]  # as the caller wrote it; scratch
-    scores: Annotated[np.ndarray, np.float64, "arms", 2]  # what every arm is worth; scratch
+    scores: Annotated[np.ndarray, ArmScore, "arms"]  # of a choice that is under way; scratch
 
 
 class Memory(NamedTuple):
@@ -300,6 +299,6 @@ class Memory(NamedTuple):
 
 # Written in every round before it is read
 SCRATCH = (
-    *("library.branches", "library.heavy", "covariates.effects", "regimes.shared", "own.available", "own.scores"),
+    *("library.branches", "library.heavy", "covariates.effects", "regimes.shared", "own.scores"),
     *(f"own.levels.{name}" for name in LEVELS_SCRATCH),
 )

@@ -51,16 +51,13 @@ def learn_own(
 @kernel
 def offer(own: Own, pick: int, choice: Choice) -> None:
     """Offer one arm alone, and remember what was available and what every arm is worth."""
-    for arm in range(len(own.available)):
-        one = choice.arm_scores[arm]
-        own.available[arm], own.scores[arm, 0], own.scores[arm, 1] = one.available, one.value, one.index
-        one.available = 1 if arm == pick else 0
+    for arm in range(len(own.scores)):
+        own.scores[arm] = choice.arm_scores[arm]
+        choice.arm_scores[arm].available = 1 if arm == pick else 0
 
 
 @kernel
 def withdraw(own: Own, choice: Choice) -> None:
     """Undo `offer`."""
-    for arm in range(len(own.available)):
-        one = choice.arm_scores[arm]
-        one.available, one.value, one.index = own.available[arm], own.scores[arm, 0], own.scores[arm, 1]
-        one.std_error = math.nan
+    for arm in range(len(own.scores)):
+        choice.arm_scores[arm] = own.scores[arm]
