@@ -309,7 +309,7 @@ def test_belief_of_a_world_of_two_states(groups: int) -> None:
     play(agent, scripted([(0.3, 0.7), (0.8, 0.1)] * 2 + [(0.3, 0.7)], 60, groups=groups))
     belief = agent.belief
     assert len(belief.states) == 2
-    now = belief.present
+    now: Any = belief.present
     (other,) = (state for state in belief.states if state is not now)
     assert now.means == pytest.approx((0.3, 0.7), abs=0.05)
     assert other.means == pytest.approx((0.8, 0.1), abs=0.05)

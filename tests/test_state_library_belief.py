@@ -40,7 +40,7 @@ def test_when_regimes_were_seen_and_how_long_they_last() -> None:
         tell(agent, block)
     # the present one, A, is in its fourth visit; its third ended in round 240, B's third in round 270
     belief = agent.belief
-    here = belief.present
+    here: Any = belief.present
     (there,) = (state for state in belief.states if state is not here)
     assert len(belief.states) == 2
     assert abs(here.seen - 240) <= 1
@@ -159,7 +159,8 @@ def test_slopes_are_in_the_unit_of_the_feature() -> None:
         x = generator.normal(size=2)
         decision = agent.ask([1000 * x[0], x[1]])
         agent.tell(decision, float(generator.normal((0.3, 0.3 + 0.5 * x[0])[int(decision.arm)], 0.05)))
-    assert agent.belief.slopes == (
+    slopes: Any = agent.belief.slopes
+    assert slopes == (
         pytest.approx((0.0, 0.0), abs=0.01),
         (pytest.approx(0.0005, rel=0.03), pytest.approx(0, abs=0.01)),
     )

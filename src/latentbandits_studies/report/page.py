@@ -36,16 +36,16 @@ CHAPTERS: tuple[tuple[str, str, int], ...] = (
 LAST = {"verdicts": "Verdicts", "choices": "Choices", "runs": "What was run"}
 # What the paper asks, does and finds, in our words
 STORY = (
-    "Which arm should one play when the best one depends on a hidden state that changes by itself, and when all that tells of it are "
-    "one's own arms and rewards? ",
-    "The paper gives a linear bandit two summaries of the past, the last arm with its reward and a fingerprint, one reward of every "
-    "arm, which probes take on a schedule or when one of three gates opens. ",
-    "It finds less regret than standard, adversarial and forgetting policies have, where the summaries tell the states apart and are "
-    "fresh; it names high noise, similar states and changes within a probe as what breaks them.",
+    "Which arm should one play when the best arm depends on a hidden state that changes by itself, and past actions and rewards are all "
+    "that tells anything about it? ",
+    "The paper gives LinUCB two summaries of that past: the last arm with its reward, and a fingerprint, one reward of every arm, which "
+    "probes take on a schedule or when a residual, margin or staleness gate opens. ",
+    "It reports less regret than standard, adversarial and non-stationary baselines where these summaries distinguish the states and are "
+    "recent, and three failure modes: fingerprints that are alike, high noise, and changes of state during a sequential probe.",
 )
 
 DOUBLED = (
-    "The printed cells are twice the regret per group, so ours are doubled beside them; the paper does not say why. "
+    "The printed cells are twice the regret per group, so ours are doubled next to them; the paper does not say why. "
 )
 
 
@@ -75,7 +75,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
     """
     store = Store(results, read_only=True)
     there = store.experiments()
-    names = [name for name in ids() if name in there]
+    names = [name for name in ids(brought=True) if name in there]
     if not names:
         raise InvalidValueError("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
     try:
@@ -97,6 +97,8 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
                 report.main.extend(closing.main_table(rows))
                 write_whole(folder / "main-table.md", markdown(rows).encode())
             report.judged[name], quick[name] = claims, hasty
+        except InvalidValueError as reason:  # data of the user are not there
+            sections[name] = _heading(one) + tag("p", str(reason), classes="quick")
         except (LookupError, ValueError):  # a case, policy or column that this version does not have
             sections[name] = _heading(one) + _other(name)
     if progress is not None:
@@ -179,7 +181,7 @@ def chapters(sections: Mapping[str, str], findings: Mapping[str, str]) -> list[s
 def head(quick: Mapping[str, bool], judged: verdicts.Judged) -> str:
     """Return the beginning: the paper in three sentences, what came of its claims, and what is missing on this page, if anything."""
     claims = [claim for _, claim in verdicts.of_kind(judged, PAPER)]
-    link = tag("a", "the verdicts", href="#verdicts")
+    link = tag("a", "Verdicts", href="#verdicts")
     source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
     return "".join(
         [
@@ -188,11 +190,11 @@ def head(quick: Mapping[str, bool], judged: verdicts.Judged) -> str:
                 "p",
                 "Jin, Hung, Krishnamurthy, Shi & Zhang, KDD 2026, ",
                 source,
-                ", beside our own runs.",
+                ", next to our own runs.",
                 classes="note",
             ),
             tag("p", *STORY),
-            tag("p", "Of what it says, by ", link, f": {verdicts.brief(claims)}."),
+            tag("p", link, f" on what it claims: {verdicts.brief(claims)}."),
             _short(quick),
         ]
     )
@@ -236,7 +238,7 @@ def runs(described: Mapping[str, Description], quick: Mapping[str, bool]) -> str
 
 def _short(quick: Mapping[str, bool]) -> str:
     """Return in a line that experiments were quick or are missing, if some were or are, and where the page says which."""
-    hasty, absent = sum(quick.values()), len(ids()) - len(quick)
+    hasty, absent = sum(quick.values()), sum(name not in quick for name in ids())
     said = [f"{hasty} of {len(ids())} experiments are quick runs, marked as such, which judge nothing"] if hasty else []
     said += (
         [f"{absent} were not run" if hasty else f"{absent} of {len(ids())} experiments were not run"] if absent else []
@@ -249,7 +251,7 @@ def _warning(hasty: list[str]) -> str:
     """Return which experiments were quick runs."""
     if not hasty:
         return ""
-    every = len(hasty) == len(ids())
+    every = set(ids()) <= set(hasty)
     which = "all experiments" if every else ", ".join(hasty)
     words = (
         "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "

@@ -8,7 +8,15 @@ from latentbandits.beliefs import Belief
 from latentbandits.compiled import kernel
 from latentbandits.policies.arm_library.belief import regimes
 from latentbandits.policies.arm_library.chain import set_hazard, set_values, staying
-from latentbandits.policies.arm_library.constants import IDLE, IDLE_LEAST, LEAST_NOISE, MERGE_EVERY, OUTREACH, RATES, REGIMES
+from latentbandits.policies.arm_library.constants import (
+    IDLE,
+    IDLE_LEAST,
+    LEAST_NOISE,
+    MERGE_EVERY,
+    OUTREACH,
+    RATES,
+    REGIMES,
+)
 from latentbandits.policies.arm_library.drift import begin_drift, drift_index, learn_drift, score, weigh
 from latentbandits.policies.arm_library.filter import begin_regimes, learn_regimes, merge_levels
 from latentbandits.policies.arm_library.memory import SCRATCH, Memory, fresh

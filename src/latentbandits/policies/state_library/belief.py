@@ -1,15 +1,21 @@
 """What StateLibrary believes, in a form to read."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.beliefs import Belief, Remembered
 from latentbandits.policies.arm_library.belief import regimes
 from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library.amounts import pays_amounts
+from latentbandits.policies.state_library.evidence import compare
 from latentbandits.policies.state_library.memory import Covariates, Library, Memory
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 
 def probabilities(library: Library, deviation: np.ndarray) -> np.ndarray:
@@ -65,15 +71,15 @@ def slopes_of(covariates: Covariates) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row if learned else [math.nan] * len(row)) for row, learned in rows)
 
 
-def belief(memory: Memory) -> Belief:
+def belief(policy: "StateLibrary", memory: Memory) -> Belief:
     """Return what the policy believes: of a state of all arms, and of every arm by itself if it may."""
-    found = shared(memory)
-    if len(memory.own.scores) == 0 or memory.standard.noise[0].sd == 0.0:
+    found = shared(policy, memory)
+    if not policy.own or memory.standard.noise[0].sd == 0.0:
         return found
     return found._replace(own=1.0 / (1.0 + math.exp(-memory.own.core[0].odds)), arms=regimes(memory.own.levels))
 
 
-def shared(memory: Memory) -> Belief:
+def shared(policy: "StateLibrary", memory: Memory) -> Belief:
     """Return what the policy believes of a state of all arms."""
     library, scale, slopes = memory.library, memory.standard.scale[0], slopes_of(memory.covariates)
     core, low, high = library.core[0], float(scale.low), float(scale.high)
@@ -110,4 +116,5 @@ def shared(memory: Memory) -> Belief:
         particles=len(live),
         slopes=slopes,
         lag_weight=1.0 - float(memory.lag.core[0].blend),
+        evidence=compare(memory.evidence, library, policy.levels > 0 and not pays_amounts(memory.standard)),
     )

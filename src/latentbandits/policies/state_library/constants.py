@@ -88,6 +88,9 @@ FAR_FEATURE = 10.0  # deviations from its average at which a feature is cut off 
 USUAL_ROUNDS = 30  # rounds that show what is usual | not measured alone
 LEAST_DIFFERENCE = 0.1  # least variance of a difference without effects, in that of noise | not measured alone
 
+# --- evidence: no choice depends on it ---
+PACES = (0.0, 0.001, 0.01, 0.1)  # of means, in variances of the noise per round; the first is one state | resolution
+
 # --- index ---
 OPTIMISM = 2.0  # bonus of an arm, in standard errors of its value | measured: 1.5 and 3 instead 1.032, 0.998
 TESTING = 0.35  # of the worth of telling particles apart | measured: 0.25, 0.5 and 0.8 instead 0.998, 1.006, 1.043

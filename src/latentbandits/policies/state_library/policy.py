@@ -12,7 +12,7 @@ from latentbandits.noise import start_noise
 from latentbandits.policies.arm_library.policy import pick as pick_by_levels
 from latentbandits.policies.arm_library.policy import score_arms
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
-from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library import constants, evidence
 from latentbandits.policies.state_library.amounts import count_rewards, pays_amounts
 from latentbandits.policies.state_library.belief import belief
 from latentbandits.policies.state_library.correctors import lag, staleness, trust
@@ -54,6 +54,7 @@ def restart(policy: "StateLibrary", memory: Memory) -> None:
     staleness.reset(memory.staleness)
     if policy.own:
         begin_own(memory.own)
+    evidence.reset(memory.evidence, scale.centre)
 
 
 @kernel
@@ -68,6 +69,7 @@ def learn_round(policy: "StateLibrary", memory: Memory, i: int) -> None:
         if look:
             stay = staying(library.particles[library.core[0].best])
             rival = staleness.predicted(memory.staleness, library, emission, outcome, stay)
+    evidence.weigh(memory.evidence, library, memory.lag, standard, emission, outcome)
     log_evidence = step(policy, library, standard.deviation, emission, outcome, seen.u)
     if policy.staleness:
         if look:
@@ -337,7 +339,7 @@ class StateLibrary(PlainPolicy):
             lag.reset(larger.lag, memory.standard.scale[0])
             memory = memory._replace(lag=larger.lag)
         corner(parts(larger).values(), parts(memory).values())
-        for rows in (larger.library.means[:, :, -1:], larger.lag.arms[-1:]):
+        for rows in (larger.library.means[:, :, -1:], larger.lag.arms[-1:], larger.evidence.means[:, -1:]):
             rows["average"] = memory.standard.scale[0].centre
         return larger
 
@@ -369,4 +371,4 @@ class StateLibrary(PlainPolicy):
         >>> [[round(slope, 1) for slope in slopes] for slopes in agent.belief.slopes]
         [[0.0], [0.5]]
         """
-        return belief(memory)
+        return belief(self, memory)
