@@ -167,6 +167,8 @@ class Levels:
             indices.append(average + width * self.sd * math.sqrt(moved))
         values.append(sum(v * p for v, p, _ in atoms))
         indices.append(renewal(atoms, arm.hazard, self.sd))
+        if arm.last < arm.asked and self.now - arm.asked <= self.longest:
+            indices = values  # a look is under way
         weights = self.weights
         return tuple(sum(w * x for w, x in zip(weights, xs, strict=True)) for xs in (values, indices))  # type: ignore[return-value]
 

@@ -55,7 +55,8 @@ def set_arm(memory: Memory, arm: int, rounds: float, sd: float, choice: Choice) 
         index += weight * drift_index(memory, arm, j, gap, rounds, sd)
         value += weight * kalman.average
         variance += weight * ((kalman.variance + RATES[j] * gap) * sd * sd + (kalman.average - levels) ** 2)
-    set_index(choice, arm, value, index - value)
+    under_way = state.last < memory.asked[arm] and memory.clock[0].now - memory.asked[arm] <= memory.clock[0].longest
+    set_index(choice, arm, value, 0.0 if under_way else index - value)  # a look under way makes another needless
     choice.arm_scores[arm].std_error = math.sqrt(max(variance - (value - levels) ** 2, 0.0))
 
 
