@@ -5,16 +5,6 @@ after over regret before; "not measured alone" means that only the mechanism it 
 are marked as such: they cost memory or time and change hardly any choice.
 """
 
-from latentbandits import noise
-
-# --- noise, shared with other policies ---
-CALM_PAIRS = noise.CALM_PAIRS  # pairs without a change, the prior of the mixture | not measured alone
-EM_STEPS = noise.EM_STEPS  # steps per estimate, from where the last ended | resolution
-FADE_PAIRS = noise.FADE_PAIRS  # older pairs fade | measured with the noise: noise that changes 0.79
-FEW_PAIRS = noise.FEW_PAIRS  # fewer go by the lower quartile | not measured alone
-TIED = noise.TIED  # a larger share of ties means rewards of a few values | not measured alone
-TWO_VALUES = noise.TWO_VALUES  # deviation of two values that are 1 apart | not measured alone
-
 # --- emissions ---
 MOST_REWARDS = 512  # rewards that a mean can weigh; older ones fade | not measured alone
 IMPOSSIBLE = 25.0  # exponent, seven deviations, beyond which no return is considered | resolution: saves time
@@ -50,8 +40,7 @@ AGE_RATIO = 1.1  # width of later ages | resolution
 VISITS = 4  # past visits that a late reward can belong to | size
 
 # --- filter ---
-LIKENESS = 1.0  # deviations within which means of particles that merge agree | measured: 0.5 instead 1.004
-FAST_SWITCHING = 0.02  # weight at first of a particle that expects it | measured: alternation 0.34 to 0.48
+FAST_SWITCHING = 0.02  # weight at first of a particle that expects it | measured: with no merging none 1.042, alternation 0.34 to 0.48
 
 # --- standardise ---
 NARROW = 1e-100  # a narrower range counts as empty: squares of wider ones can be divided by | resolution
@@ -62,7 +51,6 @@ NOISE_PAIRS = 4.0  # pairs that this counts for | not measured alone
 LEAST_NOISE = 1e-12  # share of the range | resolution
 CAUTION = 0.5  # standard errors added to the noise: too little makes states of nothing | measured: 1 instead 1.025
 PROOF = 3.0  # log likelihood by which a mixture must beat noise alone | measured with the noise: one state 0.54 to 0.79
-ALTERNATING_PAIRS = 32  # pairs two rounds apart that can show alternation | measured with the noise
 ALTERNATING = 0.6  # share of the noise one round apart below which they do | measured with the noise
 LOUDER = 1.4  # noise, in that of the start, above which all begins again | not measured alone
 QUIETER = 0.5  # and below which it does | measured with fast switching: alternation 0.34 to 0.48
@@ -89,7 +77,7 @@ USUAL_ROUNDS = 30  # rounds that show what is usual | not measured alone
 LEAST_DIFFERENCE = 0.1  # least variance of a difference without effects, in that of noise | not measured alone
 
 # --- evidence: no choice depends on it ---
-PACES = (0.0, 0.001, 0.01, 0.1)  # of means, in variances of the noise per round; the first is one state | resolution
+PACES = (0.0, 0.002, 0.05)  # of means, in variances of the noise per round; the first is one state | resolution
 
 # --- index ---
 OPTIMISM = 2.0  # bonus of an arm, in standard errors of its value | measured: 1.5 and 3 instead 1.032, 0.998
@@ -110,7 +98,6 @@ LAG_ENOUGH = 0.9  # a blend above it counts as the library alone | not measured 
 LAG_PACE = 0.01  # of the squared error's average | not measured alone
 
 # --- correctors: trust ---
-TRUST_ROUNDS = 512.0  # rounds of each kind that are remembered, about | not measured alone
 TRUST_PRIOR = 4.0  # before any the untrue part is 0, give or take 1 / sqrt(4) | not measured alone
 SUSPECT = 0.5  # untrue part from which on the library is suspected | not measured alone
 SURE = 2.0  # standard errors by which a gap must be above 0 to be out of question | not measured alone
@@ -127,6 +114,5 @@ OWN_STEP = 1.0  # that one reward can add or take at most | measured: 0.5 to 3 a
 OWN_MOST = 10.0  # neither is ever given up: ten looks turn them round | not measured alone
 
 # --- belief and regimes: no choice depends on them ---
-SAME_STATE = 3.0  # standard errors within which states of two particles are the same | not measured alone
-SAME_REGIME = 9.0  # squared standard errors within which a state is a regime shown before | not measured alone
+SAME_STATE = 3.0  # standard errors within which states of two particles, or a state and a regime, are the same | not measured alone
 SAME_CHANGE = 2  # rounds within which two particles speak of the same change | not measured alone
