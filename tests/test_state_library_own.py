@@ -45,23 +45,23 @@ LEVELS = np.array([[0.9, 0.7, 0.8, 0.6], [0.1, 0.3, 0.2, 0.4]])
 
 def test_the_belief_says_that_every_arm_changes_by_itself() -> None:
     world = lb.Independent(means=LEVELS, dwell=60, noise=0.05)
-    belief = belief_after("state-library:arms=4", world, 900)
+    belief = belief_after(lb.policies.StateLibrary(arms=4), world, 700)
     assert belief.own > 0.99
     for arm, pays in zip(belief.arms, LEVELS.T, strict=True):
         assert [level.mean for level in arm.levels[:: len(arm.levels) - 1]] == pytest.approx(pays, abs=0.1)
         assert sum(level.probability for level in arm.levels) + arm.elsewhere == pytest.approx(1.0)
-        assert 0 < arm.changed <= arm.seen <= 900
+        assert 0 < arm.changed <= arm.seen <= 700
     assert "Every arm changes by itself" in belief._repr_html_()
 
 
 def test_the_belief_says_that_one_state_changes_all_arms() -> None:
     world = lb.HiddenMarkov(means=np.concatenate([LEVELS, LEVELS[:, ::-1]]), dwell=60, noise=0.05)
-    belief = belief_after("state-library:arms=4", world, 900)
+    belief = belief_after(lb.policies.StateLibrary(arms=4), world, 700)
     assert belief.own < 0.01
     assert "last change" in belief._repr_html_()
 
 
 def test_without_own_regimes_nothing_is_kept_of_them() -> None:
     world = lb.Independent(means=LEVELS, dwell=60, noise=0.05)
-    belief = belief_after("state-library:arms=4,own=false", world, 100)
+    belief = belief_after(lb.policies.StateLibrary(arms=4, own=False), world, 60)
     assert (belief.own, belief.arms) == (0.0, ())
