@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
-INSTALL := install --quiet --disable-pip-version-check
+INSTALL := install --quiet --disable-pip-version-check --no-compile
 # Processes of the tests: one for each processor. Some tests wait for servers and leases, so `make test WORKERS=3` may be faster on two
 WORKERS ?= auto
 # What no process may keep, every process compiles again: the tests start hundreds
@@ -93,7 +93,7 @@ $(VENV)/docs: pyproject.toml | $(VENV)/bin/python
 	@touch $@ $(VENV)/report $(VENV)/serve $(VENV)/sim
 
 $(VENV)/dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip $(INSTALL) --no-compile --editable '.[dev]'
+	$(BIN)/pip $(INSTALL) --editable '.[dev]'
 	@touch $@ $(VENV)/report $(VENV)/serve $(VENV)/sim
 
 $(VENV)/slow: pyproject.toml | $(VENV)/bin/python

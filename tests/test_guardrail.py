@@ -125,6 +125,11 @@ def test_the_service_says_what_is_broken(tmp_path: Path) -> None:
             assert web.send("POST", "/v1/experiments/e/reward", body)[0] == 200
         (broken,) = web.send("GET", "/v1/experiments/e/now")[1]["broken"]
         assert (broken["arm"], broken["regime"], broken["mean"]) == ("b", 0, pytest.approx(0.5))
+        assert (
+            web.send("GET", "/v1/experiments/e/now")[1]["best"]["arm"] == "c"
+        )  # mutation: what is not offered is best
+        said = web.send("GET", "/v1/experiments/e/probabilities")[1]
+        assert dict(zip(said["arms"], said["probabilities"], strict=True)).get("b", 0) == 0
         assert web.send("POST", "/v1/experiments/e/reward", {**body, "guard": 2.0})[0] == 422
         assert web.send("PATCH", "/v1/experiments/e", {"guardrail": None})[1]["guardrail"] is None
         assert web.send("GET", "/v1/experiments/e/now")[1]["broken"] == []
