@@ -199,7 +199,8 @@ def _with_zone(column: Any) -> np.ndarray:
         for part in (column, column.dt.convert_time_zone("UTC"))
     )
     known = ~np.isnat(moments)
-    minutes = np.where(known, (wall - moments) // np.timedelta64(1, "m"), 0).astype(np.int64)
+    minutes = np.zeros(len(known), np.int64)
+    minutes[known] = (wall - moments)[known] // np.timedelta64(1, "m")
     offsets, place = np.unique(minutes, return_inverse=True)
     zones = np.array(
         [f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02d}:{abs(offset) % 60:02d}" for offset in offsets]
