@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 
 import latentbandits as lb
 from latentbandits.compiled import fast
-from latentbandits.logs import calendar, changes, fresh, levels
+from latentbandits.logs import calendar, changes, factor, fresh, levels
 from latentbandits.logs.em import constant_log_lik, profile_log_lik
 from latentbandits.logs.series import Series
 from tests import separate
@@ -238,3 +238,23 @@ def test_sessions_are_no_regimes() -> None:
     made = separate.null("sessions", 2000, 1001)
     d = lb.diagnose({"action": made.arms, "reward": made.rewards})
     assert d.conclusion.kind == "jumps"
+
+
+def test_a_factor_has_the_likelihood_and_the_level_of_dense_matrices() -> None:
+    random, rows, keep, noise = np.random.default_rng(6), 40, 0.9, 0.3
+    arms, gaps = random.integers(3, size=rows), random.choice([0.0, 1.0, 3.0], rows)
+    series, loadings, centres = (
+        series_of(random.normal(size=rows), arms, gaps),
+        np.array([1.0, -0.5, 0.2]),
+        np.arange(3.0),
+    )
+    at = np.cumsum(gaps)
+    level = keep ** np.abs(at[:, None] - at)
+    cross = level * loadings[arms]
+    spread = loadings[arms][:, None] * cross + noise * np.eye(rows)
+    mean, variance = np.empty(rows), np.empty(rows)
+    total = fast(factor._smooth)(series, centres, loadings, noise, keep, mean, variance)
+    left = series.values - centres[arms]
+    assert total == pytest.approx(multivariate_normal(np.zeros(rows), spread).logpdf(left))
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(spread, left))
+    np.testing.assert_allclose(variance, np.diag(level - cross @ np.linalg.solve(spread, cross.T)))

@@ -24,7 +24,7 @@ class Conclusion(NamedTuple):
 
     Attributes
     ----------
-    kind : "regimes", "changes", "fresh", "jumps", "drift", "calendar", "autocorrelation", "volatility", "nothing" or "undecided"
+    kind : "regimes", "changes", "fresh", "jumps", "factor", "drift", "calendar", "autocorrelation", "volatility", "nothing" or "undecided"
     calendar : whether the calendar is part of the best hypothesis
     margin : nats by which regimes are ahead of the best other hypothesis; negative if behind, minus infinity if no fit was possible
     needed : nats by which they must be ahead

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from latentbandits.logs import calendar, changes, em, fresh, levels, regimes
+from latentbandits.logs import calendar, changes, em, factor, fresh, levels, regimes
 from latentbandits.logs.calendar import CALENDAR, Calendar, best_calendar, fit_calendar
 from latentbandits.logs.changes import Segments
 from latentbandits.logs.em import Tick, no_tick, penalise
@@ -15,7 +15,7 @@ from latentbandits.logs.series import Series
 
 NOTHING = "nothing"
 # Kinds that are fitted to the rewards as they are, without outliers, and to their order alone
-RIVALS = (*levels.KINDS, changes.KIND, *fresh.KINDS)
+RIVALS = (*levels.KINDS, factor.KIND, changes.KIND, *fresh.KINDS)
 KINDS = {
     kind.name: kind
     for kind in (
