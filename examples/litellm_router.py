@@ -6,6 +6,7 @@ deployment answers fast, cheaply and at all, and when to look again at one that 
 
 import threading
 from typing import Any
+from uuid import uuid4
 
 from litellm.integrations.custom_logger import CustomLogger
 from litellm.types.router import CustomRoutingStrategyBase
@@ -40,6 +41,7 @@ class Strategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
         self.router, self.policy, self.failure, self.per_dollar = router, policy, failure, per_dollar
         self.agents: dict[str, lb.Agent] = {}
         self.lock = threading.Lock()
+        self.key = uuid4().hex  # LiteLLM takes two loggers for one if their texts and numbers are equal
 
     def agent(self, group: str, deployments: list[str]) -> lb.Agent:
         """Return the agent of a model group, with the deployments that it has now."""
@@ -70,7 +72,10 @@ class Strategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
         left = [name for name in group if name not in tried] or list(group)
         decision = self.agent(model, list(group)).ask(available=left)
         tried.append(decision.arm)
-        request["metadata"] = {**metadata, DECISION: (model, decision.id)}  # of this attempt, and not of the next one
+        request["metadata"] = {
+            **metadata,
+            DECISION: (self.key, model, decision.id),
+        }  # of this attempt, and not of the next one
         return group[str(decision.arm)]
 
     async def async_get_available_deployment(self, *args: Any, **kwargs: Any) -> Any:
@@ -80,8 +85,8 @@ class Strategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
     def tell(self, kwargs: dict[str, Any], seconds: float) -> None:
         """Tell what an attempt took."""
         found = (kwargs.get("litellm_params", {}).get("metadata") or {}).get(DECISION)
-        if found is not None:
-            group, decision = found
+        if found is not None and found[0] == self.key:
+            _, group, decision = found
             dollars = kwargs.get("response_cost") or 0.0
             self.agents[group].tell(decision, -min(seconds, self.failure) - self.per_dollar * dollars)
 
