@@ -7,8 +7,10 @@ import numpy as np
 
 from latentbandits.beliefs import Belief
 from latentbandits.compiled import kernel
-from latentbandits.memories import parts
+from latentbandits.memories import empty, parts
 from latentbandits.noise import start_noise
+from latentbandits.policies.arm_library.policy import pick as pick_by_levels
+from latentbandits.policies.arm_library.policy import score_arms
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
 from latentbandits.policies.state_library import constants, evidence
 from latentbandits.policies.state_library.amounts import count_rewards, pays_amounts
@@ -20,7 +22,9 @@ from latentbandits.policies.state_library.filter import step
 from latentbandits.policies.state_library.history import await_rewards, outcome_of, receive, recount, remember
 from latentbandits.policies.state_library.index import add_tests, expect
 from latentbandits.policies.state_library.library import begin, id_at
-from latentbandits.policies.state_library.memory import FEATURES, SCRATCH, Memory, empty
+from latentbandits.policies.state_library.memory import FEATURES, SCRATCH, Memory, Own
+from latentbandits.policies.state_library.own import begin as begin_own
+from latentbandits.policies.state_library.own import learn_own, offer, withdraw
 from latentbandits.policies.state_library.regimes import show
 from latentbandits.policies.state_library.standardise import (
     count_difference,
@@ -48,6 +52,8 @@ def restart(policy: "StateLibrary", memory: Memory) -> None:
     memory.regimes.core[0].shown = 0
     lag.reset(memory.lag, scale)
     staleness.reset(memory.staleness)
+    if policy.own:
+        begin_own(memory.own)
     evidence.reset(memory.evidence, scale.centre)
 
 
@@ -69,6 +75,9 @@ def learn_round(policy: "StateLibrary", memory: Memory, i: int) -> None:
         if look:
             staleness.weigh(memory.staleness, rival - log_evidence)
         staleness.note_played(memory.staleness, library, outcome, seen.number)
+    if policy.own:
+        sd, kind = standard.noise[0].sd, emission.kind
+        learn_own(memory.own, outcome, seen.number, policy.groups, sd, kind, log_evidence)
     seen.state = id_at(library, seen.number)
     if memory.lag.levels.shape[1] > 0:
         lag.learn(memory.lag, outcome, standard.noise[0].sd)
@@ -122,6 +131,24 @@ def compare(policy: "StateLibrary", memory: Memory, values: int, choice: Choice)
     return pick, greedy
 
 
+@kernel
+def compare_own(policy: "StateLibrary", memory: Memory, values: int, choice: Choice) -> tuple[int, int]:
+    """Score all arms by their own levels and return those to play; the library learns as if it had been offered the first alone."""
+    own, effects = memory.own, memory.covariates.effects
+    score_arms(own.levels, memory.standard.noise[0].sd, choice)
+    for arm in range(policy.arms):
+        choice.arm_scores[arm].value += effects[arm]
+        choice.arm_scores[arm].index += effects[arm]
+    pick = pick_by_levels(own.levels, choice)
+    reason = choice.tags[PROBE_REASON]
+    greedy = pick if reason == UNTRIED else highest_value(choice)
+    offer(own, pick, choice)
+    compare(policy, memory, values, choice)
+    withdraw(own, choice)
+    choice.tags[PROBE_REASON] = reason
+    return pick, greedy
+
+
 class StateLibrary(PlainPolicy):
     """Remember every state that was met, and play what is best in the present one; needs no knowledge of the world.
 
@@ -166,6 +193,8 @@ class StateLibrary(PlainPolicy):
         Whether the arm played most is played instead where the library's preferences for others prove untrue.
     staleness : bool
         Whether an arm is looked at once not having looked is likely to have cost more than the look.
+    own : bool
+        Whether every arm may also have regimes of its own; false for one hidden state of all arms, whatever the rewards say.
 
     Examples
     --------
@@ -190,6 +219,7 @@ class StateLibrary(PlainPolicy):
     levels: Annotated[int, AtLeast(0), Untuned()] = 32
     trust: Annotated[bool, Untuned()] = True
     staleness: Annotated[bool, Untuned()] = True
+    own: Annotated[bool, Untuned()] = True
 
     def check(self) -> None:
         """Refuse a range the wrong way round, and libraries that no memory holds."""
@@ -226,6 +256,7 @@ class StateLibrary(PlainPolicy):
         memory: Memory = empty(
             Memory, {**self._asdict(), "levels": levels, "branches": self.particles * (self.states + 2)}
         )
+        memory = memory._replace(own=empty(Own, {"arms": self.arms if self.own else 0}))
         memory.covariates.features["prior"] = constants.SLOPE_VARIANCE
         start_noise(memory.standard.noise[0], self.noise if ranged else 0.0, self.high - self.low)
         start_noise(memory.standard.noise[1], 1.0, 0.0)
@@ -238,6 +269,8 @@ class StateLibrary(PlainPolicy):
         """Play the arm with the highest index; all groups but the first play the arm with the highest value."""
         core, covariates = memory.core[0], memory.covariates
         core.asked += 1
+        clock, asked = memory.own.levels.clock[0], memory.own.levels.asked
+        clock.now = core.asked
         choice.features[0] = uniform(random)
         choice.features[1] = core.asked
         values = FEATURES + self.covariates
@@ -249,12 +282,16 @@ class StateLibrary(PlainPolicy):
         choice.tags[PROBE_REASON] = 0
         if memory.standard.noise[0].sd == 0.0:
             pick = greedy = take_turns(core.asked, choice)
+        elif self.own and memory.own.core[0].odds > 0.0:
+            pick, greedy = compare_own(self, memory, values, choice)
         else:
             pick, greedy = compare(self, memory, values, choice)
         choice.arms[0] = pick
         for group in range(1, self.groups):
             choice.arms[group] = greedy
         memory.trust.plays[pick] += 1
+        if self.own:
+            asked[pick] = asked[greedy] = core.asked
         await_rewards(memory.history, core, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
@@ -264,6 +301,8 @@ class StateLibrary(PlainPolicy):
         in_turn = number == core.asked == core.told + 1
         core.rounds += 1
         receive(history, core, number, self.groups - 1)
+        clock = memory.own.levels.clock[0]
+        clock.longest = max(clock.longest, core.asked - number)
         trust.check(memory.trust, number, within_reach(standard, core.rounds, rewards[0]))
         known, amounts = standard.usual[0].known, pays_amounts(standard)
         count_rewards(standard, choice, rewards)
