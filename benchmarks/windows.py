@@ -16,7 +16,7 @@ from latentbandits.presentation.numbers import aligned
 ROUNDS, WINDOW, RATES = 20_000, 200, [0.02, 0.06, 0.1]
 DWELLS = {"one regime": ROUNDS, "dwell 4,000": 4_000}
 POLICIES = ("state-library", "cp-ts", "epsilon-greedy", "ts")
-WAYS = ("at_window", "at_once", "after the window")
+WAYS = ("censored", "at_window", "at_once", "after the window")
 World = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -32,7 +32,7 @@ def regret(policy: str, way: str, made: World, seed: int) -> float:
     """Play one run."""
     table, clicks, waits = made
     seconds = 0.0
-    window = {} if way == WAYS[2] else {"window": WINDOW, "default": 0.0, "learn": way}
+    window = {} if way == WAYS[-1] else {"window": WINDOW, "default": 0.0, "learn": way}
     agent = lb.Agent(policy, arms=table.shape[1], seed=seed, compiled=True, clock=lambda: seconds, **window)  # type: ignore[arg-type]
     due: list[list[tuple[str, float]]] = [[] for _ in range(ROUNDS + WINDOW)]
     lost = 0.0

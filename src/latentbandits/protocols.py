@@ -87,8 +87,8 @@ GATES = (RESIDUAL, MARGIN, STALENESS)
 LARGEST_REWARD = 1e50
 # Rounds after which a reward may arrive: a simulation keeps all choices that wait for theirs
 LARGEST_DELAY = 100_000
-# When a decision with a window is learned: when it closes, or when its reward comes
-LEARN = ("at_window", "at_once")
+# When a decision with a window is learned: when it closes; when its reward comes; or when it closes, but policies may `peek` before
+LEARN = ("at_window", "at_once", "censored")
 
 
 # An arm as one decision sees it
@@ -125,6 +125,23 @@ class Choice(NamedTuple):
         for field in ("value", "index", "probability", "std_error"):
             arm_scores[field] = np.nan
         return cls(np.zeros(policy.groups, np.int64), np.zeros(policy.width), np.zeros(TAGS, np.int64), arm_scores)
+
+
+class Waiting(NamedTuple):
+    """Decisions whose windows are open, the oldest first, for `Policy.peek`.
+
+    Attributes
+    ----------
+    arms : int array (decisions, groups)
+    rewards : float array (decisions, groups), those that were told; NaN where none was
+    known : float array (decisions,), the share of all rewards that have come by the age of the decision
+    default : float, the reward of a decision without one
+    """
+
+    arms: np.ndarray
+    rewards: np.ndarray
+    known: np.ndarray
+    default: float
 
 
 class Contestant(Parameters):
@@ -211,6 +228,15 @@ class Policy(Contestant):
 
     def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
         """Learn from one reward per group. The choice may be an old one: rewards can come late."""
+        raise NotImplementedError
+
+    @property
+    def peeks(self) -> bool:
+        """Whether it has a method `peek`, which is called before `choose` where rewards are learned when a window closes."""
+        return False
+
+    def peek(self, memory: Any, waiting: Waiting) -> None:
+        """Take decisions whose windows are open into account in the next choice, and in no other: they are learned later."""
         raise NotImplementedError
 
     @property
