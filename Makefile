@@ -58,7 +58,7 @@ bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compile
 bench-scale: $(VENV)/dev  ## processes and a Dask cluster against threads; loopback only, some minutes
 	$(BIN)/python -m benchmarks.scale
 
-bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios, and a long past; loopback only, about five minutes
+bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios, on the disk and in memory, and a long past; loopback only, about seven minutes
 	$(BIN)/python -m benchmarks.serve
 
 release-check: $(VENV)/dev  ## build a release and try it in clean environments, with the newest and the oldest dependencies

@@ -23,6 +23,7 @@ from latentbandits.policies.state_library import constants
 from latentbandits.presentation.numbers import aligned, figure
 from latentbandits.protocols import Realisation
 from latentbandits.specs import fair
+from latentbandits_studies import data
 from latentbandits_studies.experiments.paper.worlds import TITLES, rows
 from latentbandits_studies.experiments.stress.claims import NAMES
 from latentbandits_studies.experiments.stress.worlds import WORLDS
@@ -106,6 +107,7 @@ JUDGES: Mapping[str, Mapping[str, Place]] = {
         for name, settings in CLICKS.items()
     },
     "blind": BLIND,
+    "real": {f"real: {name}": (data.load(name).world, len(data.load(name).rewards)) for name in data.names()},
 }
 
 
@@ -164,7 +166,10 @@ def main() -> None:
     given = parser.parse_args()
     for word in given.constants:
         name, _, value = word.partition("=")
-        setattr(noise if hasattr(noise, name) else constants, name, type(getattr(constants, name))(float(value)))
+        number = type(getattr(constants, name))(float(value))
+        for module in (noise, constants):
+            if hasattr(module, name):
+                setattr(module, name, number)
     if given.constants:  # machine code is found by the source, which does not say these
         os.environ["LATENTBANDITS_CACHE"] = tempfile.mkdtemp()
     names = {"others": [name for name in NAMES if name != LIBRARY], "limit": [LIMIT]}

@@ -1,7 +1,6 @@
 """What is measured: the service, the same service whose store writes nothing, an echo of the same stack, and bare commits."""
 
 import asyncio
-import os
 import socket
 import sqlite3
 import sys
@@ -65,10 +64,10 @@ def serve(kind: str, folder: Path, experiments: int) -> None:
     uvicorn.Server(config).run(sockets=[heard])
 
 
-def commits(rows: int, seconds: float) -> float:
+def commits(folder: Path, rows: int, seconds: float) -> float:
     """Return rows per second that SQLite commits, so many at a time, each group on disk before the next."""
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
-        connection = sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        connection = sqlite3.connect(Path(place) / "bare.db", isolation_level=None)
         for setting in ("journal_mode = WAL", "synchronous = FULL"):
             connection.execute(f"PRAGMA {setting}")
         connection.execute("CREATE TABLE event (seq INTEGER PRIMARY KEY, at_us INTEGER, body TEXT)")

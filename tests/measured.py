@@ -52,15 +52,6 @@ def stress_row(line: dict[str, Any]) -> str:
     )
 
 
-def target_rows(results: pd.DataFrame) -> list[str]:
-    """Return the targets of StateLibrary; the list of rivals below it has a table of its own."""
-    rows = []
-    for claim in library.score(results):
-        measured = "the list below" if claim.id.endswith("no-rival-below") else claim.measured
-        rows.append(f"| {claim.text} | {claim.published} | {measured} | {claim.verdict} |")
-    return rows
-
-
 def multiple_rows(results: pd.DataFrame) -> list[str]:
     """Return StateLibrary, its forgetful twin and the best of two groups as multiples of the limit, case by case."""
     rows = []
@@ -131,7 +122,6 @@ def main(folder: Path) -> None:
     )
     results = pd.read_parquet(folder / "state-library.parquet")
     page = DOCS / "results.md"
-    replaced(page, "| target | wanted |", target_rows(results))
     replaced(page, "| case | limit or best rival: regret |", multiple_rows(results))
     replaced(page, "| case | better | regret |", lost_rows(results))
     replaced(page, "| experiment | million rounds |", time_rows(folder))

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import SkipTest
 
+from latentbandits.agent.decision import decision_id
 from latentbandits.store import (
     ApiKey,
     Believed,
@@ -32,15 +33,22 @@ from latentbandits.store.records import Answered
 
 BEGIN = 1_800_000_000_000_000
 FIRST = (Event(1, "create", BEGIN, body='{"said":"é"}'), Event(2, "status", BEGIN + 1, actor="ann"))
-# every column, and numbers that a store must return to the last bit
-WHOLE = (
-    Event(3, "decide", BEGIN + 2, "k1", "ünit", 0, "policy", 1 / 3, None, "ann", '{"probe_reasons":["probe"]}', bytes(range(256))),
-    Event(4, "decide", BEGIN + 3, "k2", None, 2**31, "floor", 5e-324, None, None, None, b""),
-    Event(5, "reward", BEGIN + 4, "k1", value=-0.1),
-    Event(6, "censor", BEGIN + 5, "k2", body='{"cause":"time"}'),
-    Event(7, "late", BEGIN + 6, "k2", value=1e100),
-    Event(8, "add", BEGIN + 7, actor='O\'Brien"; --', body='{"arm":"new"}'),
-)  # fmt: skip
+ADDED = Event(8, "add", BEGIN + 7, actor="O'Brien\"; --", body='{"arm":"new"}')
+
+
+def whole(row: Row) -> tuple[Event, ...]:
+    """Return events with every column, and numbers that a store must return to the last bit."""
+    k1, k2 = (decision_id(BEGIN + 2 + n, 3 + n, row.salt) for n in range(2))
+    return (
+        Event(3, "decide", BEGIN + 2, k1, "ünit", 0, "policy", 1 / 3, None, "ann", '{"probe_reasons":["probe"]}', bytes(range(256))),
+        Event(4, "decide", BEGIN + 3, k2, None, 2**31, "floor", 5e-324, None, None, None, b""),
+        Event(5, "reward", BEGIN + 4, k1, value=-0.1),
+        Event(6, "censor", BEGIN + 5, k2, body='{"cause":"time"}'),
+        Event(7, "late", BEGIN + 6, k2, value=1e100),
+        ADDED,
+    )  # fmt: skip
+
+
 MINUTE = Minute(7, 1, "policy", 1, 2, 3, 4, 5, 6, 0.25, 0.5, 2**40)
 
 
@@ -117,19 +125,23 @@ class StoreChecks:
         """To the last bit, in order, and each where it is looked for."""
         row = self._made()
         other = self._made("other")
-        self.storage.append([Group(row.id, row.epoch, 2, WHOLE)])
-        self.storage.append([Group(other.id, other.epoch, 2, WHOLE[:2])])  # the same ids, in another experiment
-        assert self.storage.events(row.id) == [*FIRST, *WHOLE]
-        assert [type(value) for value in self.storage.events(row.id)[2]] == [type(value) for value in WHOLE[0]]
-        assert self.storage.events(row.id, 3, 2) == list(WHOLE[1:3])
+        events, others = whole(row), whole(other)
+        (k1, k2), (o1, o2) = ([str(one.decision) for one in two[:2]] for two in (events, others))
+        later, elsewhere = decision_id(BEGIN + 9, 3, row.salt), decision_id(BEGIN + 3, 5, row.salt)
+        self.storage.append([Group(row.id, row.epoch, 2, events)])
+        self.storage.append([Group(other.id, other.epoch, 2, others[:2])])
+        assert self.storage.events(row.id) == [*FIRST, *events]
+        assert [type(value) for value in self.storage.events(row.id)[2]] == [type(value) for value in events[0]]
+        assert self.storage.events(row.id, 3, 2) == list(events[1:3])
         assert self.storage.events(row.id, 8) == []
-        assert self.storage.latest(row.id, 2) == [WHOLE[5], WHOLE[4]]
-        assert self.storage.changes(row.id) == [*FIRST, WHOLE[5]]
-        assert self.storage.story(row.id, "k2") == [WHOLE[1], WHOLE[3], WHOLE[4]]
-        assert self.storage.story(row.id, "k3") == []
-        assert self.storage.story(other.id, "k2") == [WHOLE[1]]
-        assert self.storage.ends(row.id, ["k3", "k2", "k1"]) == list(WHOLE[2:5])
-        assert self.storage.ends(other.id, ["k1", "k2"] * 500) == []
+        assert self.storage.latest(row.id, 2) == [ADDED, events[4]]
+        assert self.storage.changes(row.id) == [*FIRST, ADDED]
+        assert self.storage.story(row.id, k2) == [events[1], events[3], events[4]]
+        assert [self.storage.story(row.id, key) for key in (later, elsewhere, o1, "nobody")] == [[]] * 4
+        assert self.storage.story(other.id, o2) == [others[1]]
+        assert self.storage.ends(row.id, [o1, k2, k1]) == list(events[2:5])
+        assert self.storage.ends(other.id, [o1, o2] * 500) == []
+        assert self.storage.made(row.id, [o1, k2, later, elsewhere, k1]) == list(events[:2])
         assert [one.head for one in self.storage.experiments()] == [8, 4]
 
     def test_a_store_opened_again_has_everything(self) -> None:
@@ -137,7 +149,7 @@ class StoreChecks:
         row = self._made()
         answered = Answered("q", "digest", 3, BEGIN)
         belief = Believed(7, 4, '{"states":[]}')
-        group = Group(row.id, row.epoch, 2, WHOLE, [answered], [MINUTE], [belief], '{"new":1}', "frozen")
+        group = Group(row.id, row.epoch, 2, whole(row), [answered], [MINUTE], [belief], '{"new":1}', "frozen")
         self.storage.append([group])
         self.storage.keep(row.id, Snapshot(8, "b", "d", "c", BEGIN, bytes(1000)))
         self.storage.add_key(ApiKey("id", "name", "admin", "null", "digest", BEGIN, None, None))
@@ -155,21 +167,23 @@ class StoreChecks:
     def test_groups_are_appended_all_or_none(self) -> None:
         """If one of several cannot be, nothing is."""
         one, other = self._made("one"), self._made("other")
-        good = Group(one.id, one.epoch, 2, WHOLE[:1], [Answered("q", "d", 3, BEGIN)], [MINUTE], [Believed(7, 3, "{}")])
-        self._refused(good, Group(other.id, other.epoch + 1, 2, WHOLE[:1]))
-        self._refused(Group(other.id, other.epoch - 1, 2, WHOLE[:1]), good)
-        self._refused(good, Group(other.id, other.epoch, 1, [WHOLE[0]._replace(seq=2)]))
-        self._refused(good, Group(other.id, other.epoch, 3, [WHOLE[0]._replace(seq=4)]))
-        self._refused(good._replace(events=(WHOLE[0], WHOLE[0])))
-        self.storage.append([good, Group(other.id, other.epoch, 2, WHOLE[:3])])
+        good = Group(
+            one.id, one.epoch, 2, whole(one)[:1], [Answered("q", "d", 3, BEGIN)], [MINUTE], [Believed(7, 3, "{}")]
+        )
+        self._refused(good, Group(other.id, other.epoch + 1, 2, whole(other)[:1]))
+        self._refused(Group(other.id, other.epoch - 1, 2, whole(other)[:1]), good)
+        self._refused(good, Group(other.id, other.epoch, 1, [whole(other)[0]._replace(seq=2)]))
+        self._refused(good, Group(other.id, other.epoch, 3, [whole(other)[0]._replace(seq=4)]))
+        self._refused(good._replace(events=(whole(one)[0], whole(one)[0])))
+        self.storage.append([good, Group(other.id, other.epoch, 2, whole(other)[:3])])
         assert [row.head for row in self.storage.experiments()] == [3, 5]
         self._refused(good)
 
     def test_a_decision_has_one_end(self) -> None:
         """One beginning, one end and one late reward, whoever appends: the store is the last to refuse a second."""
         row = self._made()
-        self.storage.append([Group(row.id, row.epoch, 2, WHOLE)])
-        for event in WHOLE[:5]:
+        self.storage.append([Group(row.id, row.epoch, 2, whole(row))])
+        for event in whole(row)[:5]:
             for kind in ("reward", "expire", "censor") if event.kind in ("reward", "censor") else (event.kind,):
                 self._refused(Group(row.id, row.epoch, 8, [event._replace(seq=9, kind=kind)]))
         self._refused(Group(row.id, row.epoch, 8, [], [Answered("q", "d", 3, BEGIN)] * 2))
@@ -180,15 +194,15 @@ class StoreChecks:
         assert self.storage.hold(first)
         second = self.storage.claim(first.id)
         assert second.epoch > first.epoch
-        self._refused(Group(first.id, first.epoch, 2, WHOLE[:1]))
-        self.storage.append([Group(first.id, second.epoch, 2, WHOLE[:1])])
+        self._refused(Group(first.id, first.epoch, 2, whole(first)[:1]))
+        self.storage.append([Group(first.id, second.epoch, 2, whole(first)[:1])])
 
     def test_builds(self) -> None:
         """A claim notes who computes from the next event on, unless that is who did before."""
         row = self.storage.create("e", "{}", "live", FIRST)
         for build in ("one", "one"):
             row = self.storage.claim(row.id, build)
-        self.storage.append([Group(row.id, row.epoch, 2, WHOLE[:3])])
+        self.storage.append([Group(row.id, row.epoch, 2, whole(row)[:3])])
         for build in ("two", "three"):
             self.storage.claim(row.id, build)
         assert self.storage.builds(row.id) == [(3, "one"), (6, "three")]
@@ -198,7 +212,7 @@ class StoreChecks:
         row = self._made()
         later = MINUTE._replace(minute=8)
         for n in range(3):
-            group = Group(row.id, row.epoch, 2 + n, [WHOLE[5]._replace(seq=3 + n)])
+            group = Group(row.id, row.epoch, 2 + n, [ADDED._replace(seq=3 + n)])
             minutes = [later, MINUTE, MINUTE._replace(arm=0), MINUTE._replace(decided_by="control")]
             self.storage.append([group._replace(minutes=minutes, beliefs=[Believed(7 + n // 2, n, f"{n}")])])
         tripled = Minute._make([*MINUTE[:3], *(3 * value for value in MINUTE[3:])])
@@ -226,13 +240,13 @@ class StoreChecks:
         row, other = self._made(), self._made("other")
         answers = [Answered(key, "digest", 3, BEGIN + n) for n, key in enumerate(("q", "r", "s"))]
         for one in (row, other):
-            self.storage.append([Group(one.id, one.epoch, 2, WHOLE[:1], answers)])
+            self.storage.append([Group(one.id, one.epoch, 2, whole(one)[:1], answers)])
         self.storage.expect([(row.id, "q"), (other.id, "s"), (row.id, "new")])
         assert self.storage.answered(row.id, "q") == answers[0]
         assert self.storage.answered(other.id, "s") == answers[2]
         new = Answered("new", "digest", 4, BEGIN + 3)
         assert self.storage.answered(row.id, "new") is None
-        self.storage.append([Group(row.id, row.epoch, 3, WHOLE[1:2], [new])])
+        self.storage.append([Group(row.id, row.epoch, 3, whole(row)[1:2], [new])])
         assert self.storage.answered(row.id, "new") == new, "what was expected must not outlive an append"
 
     def test_keys(self) -> None:
@@ -244,6 +258,26 @@ class StoreChecks:
         assert self.storage.revoke_key("id1", 6)
         assert not self.storage.revoke_key("nobody", 5)
         assert self.storage.keys() == [keys[1]._replace(revoked_us=5), keys[0]]
+        new = ApiKey("id3", "é", "read", "null", "digest3", BEGIN + 9, None, None, 99)
+        self.storage.rotate_key("id2", new, 70)
+        assert self.storage.keys()[1:] == [keys[0]._replace(expires_us=70), new]
+        self.storage.rotate_key("id3", new._replace(id="id4", digest="digest4", created_us=BEGIN + 10), 100)
+        until = [key.expires_us for key in sorted(self.storage.keys())]
+        assert until == [None, 70, 99, 99]  # none is good for longer than it was
+
+    def test_a_subject_is_erased(self) -> None:
+        """In its decisions, whose idempotency keys are forgotten; of one experiment."""
+        row, other = self._made(), self._made("other")
+        for one in (row, other):
+            events = whole(one)
+            self.storage.append([Group(one.id, one.epoch, 2, events, [Answered("q", "digest", 3, BEGIN)])])
+        events = whole(row)
+        assert self.storage.of_subject(row.id, "ünit", 5) == [3]
+        self.storage.erase(row.id, [3], "erased")
+        assert self.storage.of_subject(row.id, "ünit", 5) == []
+        assert self.storage.events(row.id, 2) == [events[0]._replace(subject="erased"), *events[1:]]
+        assert self.storage.answered(row.id, "q") is None
+        assert self.storage.answered(other.id, "q") is not None
 
     def test_threads_read_while_another_writes(self) -> None:
         """Whole groups, in order, never half of one."""
@@ -259,7 +293,7 @@ class StoreChecks:
             thread.start()
         for n in range(100):
             base = 2 + 3 * n
-            events = [WHOLE[5]._replace(seq=base + 1 + k) for k in range(3)]
+            events = [ADDED._replace(seq=base + 1 + k) for k in range(3)]
             self.storage.append([Group(row.id, row.epoch, base, events)])
         for thread in threads:
             thread.join()
@@ -272,7 +306,10 @@ class StoreChecks:
         """Nothing is acknowledged that nobody can keep."""
         row = self._made()
         self.storage.close()
-        for act in (self.storage.experiments, lambda: self.storage.append([Group(row.id, row.epoch, 2, WHOLE[:1])])):
+        for act in (
+            self.storage.experiments,
+            lambda: self.storage.append([Group(row.id, row.epoch, 2, whole(row)[:1])]),
+        ):
             try:
                 act()
             except StoreUnavailableError:
@@ -317,20 +354,20 @@ class StoreChecks:
             assert holder.here, "owner must say who holds the experiment"
             assert seen == holder._replace(here=False)
             assert holder.name in told, "claim must raise Fenced, and name who holds the experiment"
-            self.storage.append([Group(row.id, row.epoch, 2, WHOLE[:1])])
+            self.storage.append([Group(row.id, row.epoch, 2, whole(row)[:1])])
             self.lapse(self.storage)
             self.storage.renew([row.id])
             assert other.owner(row.id) == seen, "renew must begin another lease, though nothing is appended"
             self.lapse(self.storage)
             taken = other.claim(row.id)
             assert (taken.head, taken.epoch > row.epoch) == (3, True)
-            self._refused(Group(row.id, row.epoch, 3, WHOLE[1:2]))
+            self._refused(Group(row.id, row.epoch, 3, whole(row)[1:2]))
             assert not self.storage.hold(row), "hold must be False once another process has claimed"
             self.storage.renew([row.id])
             now = other.owner(row.id)
             assert now is not None
             assert now.here, "renew must leave alone what another process has claimed"
-            other.append([Group(row.id, taken.epoch, 3, WHOLE[1:2])])
+            other.append([Group(row.id, taken.epoch, 3, whole(row)[1:2])])
         finally:
             other.close()
         assert self.storage.claim(row.id).head == 4, "a store that is closed must give its experiments back"

@@ -19,7 +19,8 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.client import ServiceError, ServiceTimeout
-from latentbandits.client.exchange import Exchange, Reply
+from latentbandits.client.exchange import Exchange
+from latentbandits.client.wire import Reply
 from latentbandits.serve import served
 from latentbandits.settings import InvalidValueError
 from tests.services import ADMIN, ROOT, Process
@@ -49,7 +50,9 @@ GONE = httpx.ConnectError("gone")
 
 
 def client(script: Script, **given: Any) -> lb.Client:
-    return lb.Client("http://here", "key", "offers", transport=httpx.MockTransport(script), **{"budget": 5.0, **given})
+    return lb.Client(
+        "http://here", "key", "offers", transport=httpx.MockTransport(script), **{"budget": 5.0, "copy": 0, **given}
+    )
 
 
 def test_every_try_has_the_same_key() -> None:
@@ -111,7 +114,7 @@ class Slow:
         self.answers, self.now = list(answers), 0.0
         self.tries, self.pauses = list[float](), list[float]()
 
-    async def post(self, path: str, content: bytes, headers: Any, seconds: float) -> Reply | None:
+    async def send(self, method: str, path: str, content: bytes, headers: Any, seconds: float) -> Reply | None:
         self.tries.append(seconds)
         return self.answers.pop(0)
 
@@ -127,7 +130,7 @@ class Slow:
     def ask(self, budget: float) -> str:
         """Return who decides."""
         line: Any = self
-        exchange = Exchange(line, "key", "offers", "a", budget, 10, lambda: self.now)
+        exchange = Exchange(line, "key", "offers", "a", 0, budget, 10, lambda: self.now)
         return asyncio.run(exchange.ask([{}], None, single=True))[0].by
 
 

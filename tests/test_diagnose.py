@@ -207,20 +207,34 @@ def test_an_agent_goes_on_from_the_log(tmp_path: Path) -> None:
     assert set(fewer.retired) == {"green", "blue"}
 
 
-def test_feeding_is_asking_overwriting_and_telling() -> None:
+def test_feeding_is_asking_with_one_arm_on_offer() -> None:
     log = lb.Log.read(regimes(600))
     fed = lb.Agent("d-ucb", arms=list(log.arms), compiled=False)
     fed.feed(log)
     policy = lb.policy("d-ucb", arms=3)
     memory, choice = policy.init(), Choice.blank(policy)
     for arm, reward in zip(log.played, log.rewards, strict=True):
+        choice.arm_scores["available"] = np.arange(3) == arm
         policy.choose(memory, np.zeros(0), np.zeros(1, np.uint64), choice)
-        choice.arms[0] = arm
         policy.learn(memory, choice, np.array([reward]))
     for one, other in zip(fed.memory, memory, strict=True):
         np.testing.assert_allclose(
             one.view(np.float64) if one.dtype.names else one, other.view(np.float64) if other.dtype.names else other
         )
+
+
+def test_feeding_claims_nothing() -> None:
+    log = lb.Log.read(regimes(600))
+    agent = lb.Agent("state-library", arms=list(log.arms), compiled=False)
+    agent.feed(log)
+    trust = agent.memory.trust
+    np.testing.assert_array_equal(trust.plays, np.bincount(log.played))
+    assert not trust.claims["number"].any()
+    assert not trust.checked["rounds"].any()
+    assert trust.core[0]["cost"] == trust.core[0]["gained"] == 0.0
+    assert len(agent.belief.states) == 2
+    with pytest.warns(FeedWarning, match="ABTest has learned nothing"):
+        lb.Agent("ab-test", arms=list(log.arms), compiled=False).feed(log)
 
 
 def test_feeding_is_the_same_compiled_and_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,4 @@
-"""The pages of docs/problems hold what was printed and plotted; ``python -m tests.test_problems_docs [PAGE]...`` writes them again.
-
-``python -m tests.test_problems_docs words`` writes the table of words only.
-"""
+"""The pages of docs/problems hold what was printed and plotted; ``python -m tests.test_problems_docs [PAGE]...`` writes them again."""
 
 import contextlib
 import io
@@ -20,12 +17,9 @@ import pytest
 from latentbandits import cli
 from latentbandits.advice import flips, problem
 from latentbandits.advice.measure import CLOSE, FINALISTS
-from latentbandits.advice.parameter import NAME
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.race import HOPELESS, MANY, RISK
 from latentbandits.advice.study import FEWEST_WORLDS
-from latentbandits.advice.vocabulary import PARAMETERS, show
-from latentbandits.worlds.registry import REGISTRY
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "docs" / "problems"
@@ -37,8 +31,6 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IMAGE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 PROMPT = "$ "
-# The table of words
-WORDS = re.compile(r"^\| word \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
 
 
 class Step(NamedTuple):
@@ -202,26 +194,6 @@ def test_every_file_is_used() -> None:
         assert f"({page}.md)" in text("README")
 
 
-def markdown_table() -> str:
-    """Return the table of words in Markdown."""
-    rows = [
-        "| word | meaning | must be | left out: `compare`, `tune` | left out: `advise` | kinds |",
-        "|---|---|---|---|---|---|",
-    ]
-    for word in PARAMETERS.values():
-        form = word.choices("`") if word.type == NAME else word.must_be
-        default = "-" if word.default is None else show(word.default)
-        usual = ", ".join(part for part in (default, word.note) if part and part != "-") or "-"
-        wide = usual if word.wide is None else show(word.wide)
-        kinds = "all" if len(word.kinds) == len(REGISTRY) else ", ".join(word.kinds)
-        rows.append(f"| `{word.name}` | {word.help} | {form} | {usual} | {wide} | {kinds} |")
-    return "\n".join(rows)
-
-
-def test_the_table_of_words_is_that_of_the_code() -> None:
-    assert WORDS.findall(text("README")) == [markdown_table()]
-
-
 def test_the_numbers_of_the_method_are_those_of_the_code() -> None:
     said_there = " ".join(text("README").split())
     for said in (
@@ -266,7 +238,5 @@ def rewrite(page: str) -> None:
 
 
 if __name__ == "__main__":
-    (HOME / "README.md").write_text(WORDS.sub(lambda _: markdown_table(), text("README")))
     for named in sys.argv[1:] or PAGES:
-        if named != "words":
-            rewrite(named)
+        rewrite(named)

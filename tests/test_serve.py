@@ -415,7 +415,7 @@ def test_every_error_is_one_sentence(web: Web) -> None:
 
 
 def test_every_endpoint_is_used_by_these_tests() -> None:
-    files = [Path(__file__).with_name(f"test_serve{name}.py") for name in ("", "_access", "_schema")]
+    files = [Path(__file__).with_name(f"test_serve{name}.py") for name in ("", "_access", "_data", "_schema")]
     text = "".join(file.read_text() for file in files)
     for route in ROUTES:
         *_, last = [part.partition("{")[0] for part in route.path.split("/") if not part.startswith("{")]

@@ -21,7 +21,7 @@ from latentbandits import cli
 from tests.test_problems_docs import PROMPT, ROOT, Step, check, folder, run, split
 
 DOCS = ROOT / "docs"
-KINDS = ("tutorials", "how-to", "explanations", "reference", "project")
+KINDS = ("tutorials", "how-to", "explanations", "reference", "research", "project")
 PAGES = [DOCS / "index.md", *(page for kind in KINDS for page in sorted((DOCS / kind).glob("*.md")))]
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 # A block, by its language, or a directive of the site in braces
@@ -93,6 +93,7 @@ def test_examples_of_the_builder(module: Any) -> None:
 
 
 def test_the_reference_has_everything() -> None:
+    from latentbandits.advice.vocabulary import PARAMETERS
     from latentbandits.cli import commands
     from latentbandits.policies.registry import REGISTRY
     from latentbandits.serve.routes import ROUTES
@@ -102,6 +103,7 @@ def test_the_reference_has_everything() -> None:
     assert re.findall(r"^## (\S+)$", reference.commands(), re.MULTILINE) == list(commands())
     assert re.findall(r"^## (\S+)$", reference.settings(), re.MULTILINE) == list(REGISTRY)
     assert "|  |\n" not in reference.settings(), "a setting that no docstring explains"
+    assert re.findall(r"^\| `(\w+)` \|", reference.words(), re.MULTILINE) == list(PARAMETERS)
     shown = reference.http()
     for route in ROUTES:
         assert f"## {route.summary}\n\n`{route.method} {route.path}`\n" in shown

@@ -10,6 +10,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
+from latentbandits.policies.state_library import constants
 from tests.test_state_library import scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.2)]
@@ -39,7 +40,7 @@ def test_when_regimes_were_seen_and_how_long_they_last() -> None:
         tell(agent, block)
     # the present one, A, is in its fourth visit; its third ended in round 240, B's third in round 270
     belief = agent.belief
-    here = belief.present
+    here: Any = belief.present
     (there,) = (state for state in belief.states if state is not here)
     assert len(belief.states) == 2
     assert abs(here.seen - 240) <= 1
@@ -158,7 +159,8 @@ def test_slopes_are_in_the_unit_of_the_feature() -> None:
         x = generator.normal(size=2)
         decision = agent.ask([1000 * x[0], x[1]])
         agent.tell(decision, float(generator.normal((0.3, 0.3 + 0.5 * x[0])[int(decision.arm)], 0.05)))
-    assert agent.belief.slopes == (
+    slopes: Any = agent.belief.slopes
+    assert slopes == (
         pytest.approx((0.0, 0.0), abs=0.01),
         (pytest.approx(0.0005, rel=0.03), pytest.approx(0, abs=0.01)),
     )
@@ -194,3 +196,26 @@ def test_the_lag_model_weighs_nothing_where_there_is_none_or_nothing_was_told(ag
     if "levels" in agents:
         tell(agent, scripted(TWO * 200, 1))
     assert agent.belief.lag_weight == 0.0
+
+
+@pytest.mark.parametrize(("arms", "levels"), [(181, 32), (182, 31), (1_000, 1), (1_025, 0)])
+def test_the_lag_model_of_many_arms_has_fewer_levels_and_a_bounded_memory(arms: int, levels: int) -> None:
+    lag = lb.policies.StateLibrary(arms=arms).init().lag
+    assert lag.levels.shape == (arms, levels)
+    assert lag.following.nbytes <= 2**25
+
+
+def test_an_arm_too_many_for_the_lag_model_begins_it_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: copy the levels of the smaller policy into the smaller table."""
+    monkeypatch.setattr(constants, "LAG_CELLS", 100)
+    agent = lb.Agent("state-library", arms=2, seed=1, compiled=False)
+    kept = []
+    for name in range(2, 12):
+        for n in range(20):
+            decision = agent.ask()
+            agent.tell(decision, (decision.arm + n) % 7 / 7)
+        memory = agent._player.memory
+        kept.append(memory.lag.levels.shape[1])
+        assert memory.lag.arms["levels"].max() <= kept[-1]
+        agent.add(name)
+    assert kept == [25, 11, 6, 4, 2, 2, 1, 1, 1, 0]

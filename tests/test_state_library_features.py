@@ -1,6 +1,7 @@
 """StateLibrary with observed features: what its slopes are, and what they depend on."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,6 +212,7 @@ def test_regimes_keep_their_numbers_when_the_past_is_learned_again_with_other_sl
     for visit in range(20):
         rounds = slice(30 * visit, 30 * visit + 30)
         play(agent, x[rounds], rewards[rounds])
-        seen.append(agent.belief.present.number)
+        belief: Any = agent.belief
+        seen.append(belief.present.number)
     assert agent.memory.core[0].retold > 60  # since both have a number
     assert seen[-2:] == seen[:2]

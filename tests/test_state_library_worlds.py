@@ -117,7 +117,7 @@ def test_states_are_recognised_by_rewards_that_are_late_or_lost(lost: float) -> 
     delays = np.where(generator.random(800) < lost, -1, generator.integers(0, 11, 800))
     agent = Agent("state-library", seed=1, compiled=True)
     arms = told_late(agent, rewards, delays)
-    belief = agent.belief
+    belief: Any = agent.belief
     assert len(belief.states) == 2
     assert belief.present.means == pytest.approx((0.8, 0.1), abs=0.05)
     assert abs(belief.changed - 721) <= 2
@@ -364,7 +364,8 @@ def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning(
     centre, spread = moved.standard.scale[0].centre, moved.standard.scale[0].spread
     assert moved.library.means[0, 0, 0].average != pytest.approx(straight.library.means[0, 0, 0].average)
     set_range(moved.standard.scale[0], 0.0, 7.0)
-    rebase(moved.library, moved.standard, centre, spread)
+    for k in range(2):
+        rebase(moved.library.means[k], 1, moved.standard, centre, spread)
     emissions.set_gaussians(moved.standard, groups=1)
     for k in range(2):
         np.testing.assert_allclose(

@@ -110,7 +110,7 @@ def test_a_reward_is_learned_once(case: Case) -> None:
 
 
 def test_the_store_itself_refuses_a_second_end(case: Case) -> None:
-    """Whatever the memory says (mutation: drop the index `event_ended`)."""
+    """Whatever the memory says (mutation: drop the index `event_about`)."""
     decision = case.decide()
     storage = case.ledger.storage
     row = storage.experiment("e")
@@ -387,7 +387,8 @@ def test_who_did_it_is_recorded_for_every_kind_of_event(case: Case) -> None:
     case.clock.move(61)
     ledger.call(Reward("other", expired.id, 0.5, by(8)))
     assert ledger.call(Reward("other", told.id, 0.7, by(9), correct=True)) == "corrected"
+    ledger.call(Change("other", "erase", {"erased": "x"}, by(10)))
     actors = {event.kind: event.actor for event in ledger.storage.events(2)}
-    kinds = "create configure status decide told censor add retire late correct"
+    kinds = "create configure status decide told censor add retire late correct erase"
     assert actors == {"expire": None, "reward": None} | {kind: by(number) for number, kind in enumerate(kinds.split())}
     assert set(actors) == set(KINDS)

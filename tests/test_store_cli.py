@@ -77,7 +77,7 @@ def test_verify_says_identical(make: Make, capsys: pytest.CaptureFixture[str]) -
         ("UPDATE experiment SET head = head - 1", "there are events up to"),
         ("UPDATE event SET arm = (arm + 1) % 3 WHERE kind = 'decide' AND seq = 3", "decisions came out otherwise, though"),
         ("UPDATE event SET probability = 0.001 WHERE kind = 'decide'", "24 decisions came out otherwise, though"),
-        ("UPDATE event SET decision = 'nobody' WHERE kind = 'told' AND seq < 6", "decision is 'nobody' but must be an open one"),
+        ("UPDATE event SET decision = 0 WHERE kind = 'told' AND seq < 6", "decision is None but must be an open one"),
     ],
 )  # fmt: skip
 def test_verify_finds_damage(make: Make, capsys: pytest.CaptureFixture[str], sql: str, problem: str) -> None:

@@ -36,7 +36,7 @@ class Twice(SQLite):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._rows("DROP INDEX event_ended")
+        self._rows("DROP INDEX event_about")
 
 
 class Rounded(SQLite):

@@ -1,4 +1,4 @@
-"""Pages that follow from the code: the Python interface, the commands, the settings of the policies, the requests of the service."""
+"""Pages that follow from the code: Python interface, commands, settings of the policies, words of a problem, requests of the service."""
 
 import argparse
 import inspect
@@ -9,8 +9,11 @@ from typing import Any
 
 import latentbandits as lb
 from latentbandits import cli
+from latentbandits.advice.parameter import NAME
+from latentbandits.advice.vocabulary import PARAMETERS, show
 from latentbandits.parameters import all_settings, owner_of
 from latentbandits.policies.registry import REGISTRY
+from latentbandits.worlds.registry import REGISTRY as WORLDS
 from website.citation import fenced
 
 # First part of a name's home -> the heading that it stands under, in the order of the page
@@ -213,6 +216,19 @@ def kind(schema: Mapping[str, Any]) -> str:
     return str(schema.get("type", "any"))
 
 
+def words() -> str:
+    """Return the table of the words of a problem."""
+    rows = []
+    for word in PARAMETERS.values():
+        form = word.choices("`") if word.type == NAME else word.must_be
+        default = "-" if word.default is None else show(word.default)
+        usual = ", ".join(part for part in (default, word.note) if part and part != "-") or "-"
+        wide = usual if word.wide is None else show(word.wide)
+        kinds = "all" if len(word.kinds) == len(WORLDS) else ", ".join(word.kinds)
+        rows.append([f"`{word.name}`", word.help, form, usual, wide, kinds])
+    return table(["word", "meaning", "must be", "left out: `compare`, `tune`", "left out: `advise`", "kinds"], rows)
+
+
 def pages() -> str:
     """Return a list, not shown, of the other pages beside a page, so that they are below it in the navigation."""
     return "```{toctree}\n:hidden:\n:glob:\n\n*\n```"
@@ -225,4 +241,5 @@ GENERATORS: Mapping[str, Callable[[], str]] = {
     "settings": settings,
     "http": http,
     "pages": pages,
+    "words": words,
 }

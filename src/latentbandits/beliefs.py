@@ -33,6 +33,28 @@ class Remembered(NamedTuple):
     id: int
 
 
+class Evidence(NamedTuple):
+    """How probable the rewards were by rival explanations, as log evidence per round: the highest explains them best. NaN is not known.
+
+    Each was asked about every reward before it learned from it. A difference d over n rounds makes one explanation exp(n d) times as
+    probable as the other.
+
+    Attributes
+    ----------
+    rounds : from which all have learned, 0 if nothing is known
+    library : states that last and come back, as the policy believes
+    one_state : every arm has one mean for ever
+    drift : every arm's mean is a random walk, at a pace that is learned
+    lag : the next reward of an arm follows from the last one; NaN where rewards are nothing or an amount, and without a lag model
+    """
+
+    rounds: int = 0
+    library: float = math.nan
+    one_state: float = math.nan
+    drift: float = math.nan
+    lag: float = math.nan
+
+
 class Belief(NamedTuple):
     """What a policy believes about the state that nobody sees. Whatever it has no idea of keeps its default.
 
@@ -51,6 +73,7 @@ class Belief(NamedTuple):
     slopes : per arm, by how much its reward rises with every observed feature, per unit of the feature; NaN for an arm whose slopes have
         learned from no reward yet, and empty without features
     lag_weight : that of the lag model in the values, from 0 to 1; it is left out while rewards are under way
+    evidence : of this explanation of the rewards, and of simpler ones
     """
 
     states: tuple[Remembered, ...]
@@ -67,6 +90,7 @@ class Belief(NamedTuple):
     particles: int = 0
     slopes: tuple[tuple[float, ...], ...] = ()
     lag_weight: float = 0.0
+    evidence: Evidence = Evidence()
 
     @property
     def present(self) -> Remembered | None:

@@ -80,6 +80,9 @@ class Agent(Telling):
     corrections : int
         How many of the decisions that ended last ``tell(..., correct=True)`` can replace the reward of after it was learned. They are
         learned anew from there, for which two copies of the policy's memory and the events of up to twice as many decisions are kept.
+    guardrail : float, optional
+        Least mean, between 0 and 1, of a second metric that `tell` is told as `guard`. An arm that certainly breaks it in a regime is not
+        offered in that regime; the control arm always is. `guarded` shows all of it; `retire` and `add` give an arm another chance.
     clock : callable, optional
         Returns seconds, for a simulation or a log of one's own; the system's clock if not given.
     journal : callable, optional
@@ -137,12 +140,13 @@ class Agent(Telling):
         reward_range: tuple[float, float] | None = None,
         outside: str = "refuse",
         corrections: int = 0,
+        guardrail: float | None = None,
         clock: Callable[[], float] | None = None,
         journal: Journal | None = None,
         compiled: bool | None = None,
     ) -> None:
         policy, names = online(policy, arms)
-        rules = (window, default, learn, reward_range, outside, corrections)
+        rules = (window, default, learn, reward_range, outside, corrections, guardrail)
         spec = Spec(policy, tuple(names), seed, max_open, floor, holdback, control, *rules)
         try:
             spec = spec.checked(names)
@@ -222,7 +226,8 @@ class Agent(Telling):
                     self._close(now_us)
                 while state.is_full:
                     self._end(ends.making_room(state, now_us))
-                key, at_us = state.next_id(now_us, self._session)
+                at_us = state.next_us(now_us)
+                key = f"{at_us:x}{self._session}"
                 if self._journal is None:
                     made = state.decide(key, at_us, *inputs)
                 else:
@@ -240,7 +245,12 @@ class Agent(Telling):
                 lock.busy = False
 
     def tell(
-        self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray, *, correct: bool = False
+        self,
+        decision: Decision | str,
+        rewards: float | Sequence[float] | np.ndarray,
+        *,
+        correct: bool = False,
+        guard: float | None = None,
     ) -> Outcome:
         """Tell the rewards of a decision, given by itself or its id: one per group (a plain number for one group).
 
@@ -249,7 +259,8 @@ class Agent(Telling):
         Bad input changes nothing. A decision that is not open is refused: its rewards are never taken for another's.
 
         With `correct`, rewards that were told before are replaced, and the answer is ``"corrected"``: while the window is open, and after
-        they were learned if `corrections` of the agent reaches so far back.
+        they were learned if `corrections` of the agent reaches so far back. A `guard`, the second metric of the `guardrail`, counts once,
+        with the first rewards.
         """
         lock = self._lock
         with lock.raw:
@@ -259,8 +270,8 @@ class Agent(Telling):
                 lock.busy = True
                 state = self._state
                 spec = state.spec
-                if correct or spec.window is not None or spec.reward_range is not None or state.past is not None:
-                    return self._tell(decision, rewards, correct)
+                if correct or guard is not None or spec.window is not None or spec.reward_range or state.past:
+                    return self._tell(decision, rewards, correct, guard)
                 key = self._player.find(decision, self._session)
                 # the usual case first, since checks take longer than learning
                 if type(rewards) is float and self._groups == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD:
@@ -302,7 +313,7 @@ class Agent(Telling):
             self._happen("retire", self._state.retiring(name))
 
     def feed(self, log: Any) -> None:
-        """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, as if this agent had made them.
+        """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, deciding and claiming nothing.
 
         Arms are found by name; those that this agent does not have are added, learned from and retired. Journals receive nothing of it.
 

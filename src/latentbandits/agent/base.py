@@ -5,6 +5,7 @@ from time import time_ns
 from typing import Any, TypeVar
 
 from latentbandits.agent.decision import Name, Stats
+from latentbandits.agent.guardrail import Guarded, guarded
 from latentbandits.agent.state import State
 from latentbandits.beliefs import Belief
 from latentbandits.memories import copied
@@ -39,6 +40,11 @@ class BaseAgent:
     def belief(self) -> Belief:
         """What the policy believes about the hidden state, if it has beliefs, as `StateLibrary` does."""
         return self._look(lambda state: state.player.belief())
+
+    @property
+    def guarded(self) -> tuple[Guarded, ...]:
+        """What was told of the second metric, by arm and regime, and which of them keep the guardrail; see `Guarded`."""
+        return self._look(guarded)
 
     @property
     def arms(self) -> tuple[Name, ...]:

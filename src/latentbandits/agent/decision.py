@@ -1,7 +1,18 @@
 """What an agent answers, and what it counts."""
 
+import math
 import warnings
-from typing import Any, Literal, NamedTuple, TypeGuard
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeGuard
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # the one of the standard library has no default yet
+
+    ArmT = TypeVar("ArmT", default=Any)
+else:
+    from typing import TypeVar
+
+    ArmT = TypeVar("ArmT")
 
 from latentbandits.protocols import REASONS
 
@@ -11,7 +22,8 @@ Outcome = Literal["accepted", "duplicate", "late", "corrected"]  # of rewards, a
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
 # Hexadecimal digits of an id: microseconds since the epoch, then the session. EARLIEST, in 1978, is the first time with that many digits.
 TIME_DIGITS, SESSION_DIGITS = 13, 12
-EARLIEST = 16 ** (TIME_DIGITS - 1)
+EARLIEST: int = 16 ** (TIME_DIGITS - 1)
+SESSIONS: int = 16**SESSION_DIGITS
 
 
 class OpenDecisionsWarning(UserWarning):
@@ -37,8 +49,8 @@ class OneSidedRewardsWarning(UserWarning):
     """Every reward so far is the same, and decisions without one are learned otherwise, or not at all."""
 
 
-class Decision(NamedTuple):
-    """What to do now.
+class Decision(NamedTuple, Generic[ArmT]):
+    """What to do now. For type checkers ``Decision[str]`` has arms that are texts, a plain ``Decision`` any.
 
     Attributes
     ----------
@@ -63,13 +75,13 @@ class Decision(NamedTuple):
     """
 
     id: str
-    arms: tuple[Any, ...]  # names, which indexing by plain numbers must not make an error of types
+    arms: tuple[ArmT, ...]
     probe_reasons: tuple[str, ...] = ()
     probabilities: tuple[float | None, ...] = ()
     by: str = "policy"
 
     @property
-    def arm(self) -> Any:
+    def arm(self) -> ArmT:
         """The arm of the first (or only) group."""
         return self.arms[0]
 
@@ -125,6 +137,25 @@ class Stats(NamedTuple):
     refused: int = 0
 
 
+def decision_id(at_us: int, place: int, salt: int = 0) -> str:
+    """Return the id of the decision that was made at a time: behind that there is a number, its place counted from a salt.
+
+    Examples
+    --------
+    >>> from latentbandits.agent.decision import decision_id, place_of
+    >>> decision_id(1794858395150630, 7, salt=255)
+    '6606a0910a926000000000106'
+    >>> place_of("6606a0910a926000000000106", salt=255)
+    7
+    """
+    return f"{at_us:x}{(salt + place) % SESSIONS:012x}"
+
+
+def place_of(decision: str, salt: int) -> int:
+    """Return the place of a decision, by its id."""
+    return (int(decision[TIME_DIGITS:], 16) - salt) % SESSIONS
+
+
 def time_of(decision: str) -> float:
     """Return when a decision was made, in seconds since the epoch, by its id.
 
@@ -142,3 +173,11 @@ def is_id(text: object) -> TypeGuard[str]:
     if not isinstance(text, str) or len(text) != TIME_DIGITS + SESSION_DIGITS:
         return False
     return all(character in "0123456789abcdef" for character in text)
+
+
+def near(chances: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Return whether probabilities are the same, up to the rounding of another build."""
+    return chances == others or all(
+        chance == other or (chance is not None and other is not None and math.isclose(chance, other, rel_tol=1e-9))
+        for chance, other in zip(chances, others, strict=True)
+    )

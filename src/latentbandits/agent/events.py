@@ -9,6 +9,7 @@ create        ``body``: the specification; a journal begins with one, which has 
 configure     ``body``: the settings that change
 status        ``body``: status
 add, retire   ``body``: arm (a name)
+erase         ``body``: erased (the pseudonym of a subject that was forgotten), decisions (how many)
 decide        decision, subject; ``body``: context, available (names); what came of it: arm, decided_by, probability, in a store also
               scores; ``body``: probe_reasons, status (if not live), policy (its arm, in shadow), arms and probabilities of several groups
 told          decision, value (``body``: rewards, if there are several groups): a reward that is learned when the window closes
@@ -19,7 +20,8 @@ late          decision, value: a reward for a decision that had expired or was c
 correct       decision, value: what was told, or taken, is replaced; if it was learned, the policy learns anew from there
 ============  ===============================================================================================================
 
-A window that closes early, to make room, has ``body``: cause (room); a reward that was clipped has ``body``: given, as it was told.
+A window that closes early, to make room, has ``body``: cause (room); a reward that was clipped has ``body``: given, as it was told; one
+that is told with a second metric has ``body``: guard, and regime, in which that is counted (`guardrail`).
 
 To add a kind: a row in `KINDS` (and in the table above), and a function in `state.RULES` that lets it happen.
 """
@@ -45,6 +47,7 @@ KINDS = {
     "status": Kind(),
     "add": Kind(),
     "retire": Kind(),
+    "erase": Kind(),
     "decide": Kind("decided", "decided"),
     "told": Kind("told"),
     "reward": Kind("ended", "rewarded"),
@@ -73,6 +76,11 @@ class Payload(TypedDict, total=False):
     given: list[float]
     cause: str
     arm: Name
+    erased: str
+    decisions: int
+    holdback: float
+    guard: float
+    regime: int
 
 
 class Event(NamedTuple):
@@ -94,7 +102,7 @@ class Event(NamedTuple):
     @property
     def payload(self) -> Payload:
         """What the body says."""
-        return {} if self.body is None else cast("Payload", json.loads(self.body))
+        return cast("Payload", {} if self.body is None else _KNOWN.get(self.body) or json.loads(self.body))
 
     @property
     def rewards(self) -> list[float]:
@@ -146,3 +154,4 @@ def rewarded(
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # made once: it takes longer than most bodies
 CAUSES = {cause: text({"cause": cause}) for cause in ("asked", "time", "room")}
+_KNOWN = {body: {"cause": cause} for cause, body in CAUSES.items()}

@@ -1,7 +1,8 @@
 """A warm start: an agent learns from a log of decisions that somebody else made.
 
-For every row the policy makes its own choice, which is overwritten by the arm that was played; then it learns from the reward. So its
-memory, its clocks and its random stream are where they would be had it made these decisions itself.
+Every row is a round in which the arm that was played is alone on offer, as in rounds that an agent's floor or control arm decides; then the
+policy learns from the reward. So its model, its clocks and its counts of plays are those of the log, and it has claimed, tested and spent
+nothing: what it would have chosen was never tried.
 """
 
 import warnings
@@ -11,6 +12,7 @@ import numpy as np
 
 from latentbandits.agent.inputs import as_name
 from latentbandits.compiled import fast, plain
+from latentbandits.memories import parts
 from latentbandits.protocols import Choice
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.loop import Run, play
@@ -20,7 +22,7 @@ SHORT = 5000  # rows
 
 
 class FeedWarning(UserWarning):
-    """A policy that gets worse by being fed a log."""
+    """A policy that gets worse by being fed a log, or learns nothing from it."""
 
 
 def feed(player: Any, log: Any) -> None:
@@ -67,7 +69,12 @@ def feed(player: Any, log: Any) -> None:
         played=places[log.played][:, None],
         propensities=None if log.propensities is None else np.asarray(log.propensities, dtype=np.float64),
     )
+    before = {name: part.copy() for name, part in parts(player.memory).items()}
     # interpreted, a short log takes less time than compiling; the choices are the same to the bit
     refuse_wrong(run, (plain if rounds <= SHORT else fast)(play)(*run))
     for name in additions:
         player.retire(player.numbers[name])
+    if all(part.tobytes() == before[name].tobytes() for name, part in parts(player.memory).items()):
+        kind = type(policy.inner or policy).__name__
+        message = f"Agent: {kind} has learned nothing from the log: it learns from its own tests alone"
+        warnings.warn(message, FeedWarning, stacklevel=3)

@@ -13,6 +13,7 @@ import numpy as np
 from latentbandits import __version__
 from latentbandits.agent.decision import Name, is_id
 from latentbandits.agent.events import Event
+from latentbandits.agent.guardrail import Cell
 from latentbandits.agent.inputs import as_name
 from latentbandits.agent.mixing import CONTROL, FLOOR, POLICY
 from latentbandits.agent.past import Past
@@ -58,6 +59,7 @@ class StateRecord(TypedDict):
     first: float | None
     delays: list[int]
     past: "PastRecord | None"
+    guards: list[tuple[int, int, int, float, float, float]]
 
 
 class PastRecord(TypedDict):
@@ -117,6 +119,7 @@ def contents(state: State) -> Contents:
         "first": state.first,
         "delays": list(player.delays.last),
         "past": None,
+        "guards": [(*place, *cell) for place, cell in state.guards.items()],
     }  # fmt: skip
     memory = saved(player.policy, copied(player.memory))
     arrays = {f"memory/{name}": part for name, part in memory.items()}
@@ -203,6 +206,7 @@ def _state(policy: Policy, record: StateRecord, diverged: int, arrays: Arrays, e
         diverged,
         None if record["first"] is None else float(record["first"]),
         past=_past(record["past"], arrays, expected, spec.corrections),
+        guards={(one[0], one[1]): Cell(*one[2:]) for one in record.get("guards", ())},
     )
     if not _is_consistent(state, record):
         raise KeyError("contents")

@@ -42,7 +42,7 @@ class Mixing(NamedTuple):
 
     def decide(self, arms: Sequence[int], subject: Name | None) -> tuple[str, int]:
         """Return who decides, and the arm if it is not the policy."""
-        if self.held(arms) and self._share(subject) < self.holdback:
+        if self.held(arms) and self.share(subject) < self.holdback:
             return CONTROL, self.control
         if self.floor > 0 and _uniform(self.random) < self.floor:
             return FLOOR, arms[_below(self.random, len(arms))]
@@ -52,7 +52,7 @@ class Mixing(NamedTuple):
         """Return the share of subjects that is held back now: none while the control arm is not available."""
         return self.holdback if self.control in arms else 0.0
 
-    def _share(self, subject: Name | None) -> float:
+    def share(self, subject: Name | None) -> float:
         """Return where a subject stands between 0 and 1, always the same; any place if there is none."""
         if subject is None:
             return float(_uniform(self.random))

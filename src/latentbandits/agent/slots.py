@@ -4,7 +4,7 @@ A choice is four small arrays, and making them takes longer than the policy need
 memory in which the policy works; what an open decision keeps is a copy of the block's bytes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -83,17 +83,21 @@ def packed(choice: Choice) -> bytes:
     return b"".join(part.tobytes() for part in choice)
 
 
-def scored(content: bytes, arms: int) -> bytes:
-    """Return what a policy thought of every arm in a choice, as 32-bit numbers.
+def scored(contents: Sequence[bytes], arms: int) -> list[bytes]:
+    """Return what a policy thought of every arm in some choices, as 32-bit numbers.
 
     There are five per arm: available, value, index, standard error and probability.
     """
+    if not contents:
+        return []
     # a choice ends with its arm scores
-    words = np.frombuffer(content, np.float64)[-arms * _SCORE_WORDS :].reshape(arms, _SCORE_WORDS)
+    rows = np.frombuffer(b"".join(contents), np.float64).reshape(len(contents), -1)
+    words = rows[:, -arms * _SCORE_WORDS :].reshape(-1, _SCORE_WORDS)
     with np.errstate(over="ignore"):  # indices that go before all others are beyond these numbers: infinite
         table = words.take(_SCORES, axis=1).astype("<f4")
     table[:, 0] = words.view(np.int64)[:, 0]
-    return table.tobytes()
+    whole, size = table.tobytes(), table.strides[0] * arms
+    return [whole[begun : begun + size] for begun in range(0, len(whole), size)]
 
 
 def scores(content: bytes | None) -> list[list[float]]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Self, TypedDict, TypeGuard, cast
 from unicodedata import bidirectional, category
 
+from latentbandits.agent import guardrail
 from latentbandits.agent.decision import Name
 from latentbandits.agent.inputs import as_name, online
 from latentbandits.agent.mixing import Mixing, mixing
@@ -16,7 +17,9 @@ from latentbandits.specs import split, wrapper
 
 DECIDING, LEARNING = ("shadow", "live", "frozen", "killed"), ("shadow", "live")
 STATUSES = (*DECIDING, "archived")  # any may follow any, but an archived experiment stays so
-ANY_TIME = ("max_open", "floor", "holdback", "control", "window", "default", "learn", "reward_range", "outside")
+ANY_TIME = (
+    "max_open", "floor", "holdback", "control", "window", "default", "learn", "reward_range", "outside", "guardrail",
+)  # fmt: skip
 OUTSIDE = ("refuse", "clip")
 USUAL = "state-library"  # the policy of an experiment of which only the arms are given
 _UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # characters that are no text: control, half a pair, separators of lines
@@ -52,6 +55,7 @@ class SpecRecord(TypedDict):
     reward_range: list[float] | None
     outside: str
     corrections: int
+    guardrail: float | None
 
 
 class Spec(NamedTuple):
@@ -74,6 +78,7 @@ class Spec(NamedTuple):
     reward_range : (low, high) of rewards, None for any
     outside : what happens to a reward outside it: ``"refuse"``, or ``"clip"``, which moves it to the end of the range
     corrections : how many of the decisions that ended last can be corrected after they were learned
+    guardrail : least mean that a second metric must have, by arm and regime; None for none
     """
 
     policy: Policy
@@ -89,6 +94,7 @@ class Spec(NamedTuple):
     reward_range: tuple[float, float] | None = None
     outside: str = OUTSIDE[0]
     corrections: int = 0
+    guardrail: float | None = None
 
     @classmethod
     def of(cls, policy: Policy | str, arms: Sequence[Name] | int | None = None, **settings: Any) -> Self:
@@ -152,6 +158,7 @@ class Spec(NamedTuple):
             _range(self.reward_range, default),
             _among("outside", self.outside, OUTSIDE),
             check_int("experiment", "corrections", self.corrections, least=0),
+            guardrail.checked(self.policy, self.guardrail),
         )
 
     @property

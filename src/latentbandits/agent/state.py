@@ -1,24 +1,24 @@
 """The state of an agent: what follows from its events, and from nothing else. No clock, no lock, no files.
 
 A decision is made in one way, by an agent in memory, in a store and behind a service: `State.prepare` checks what is wanted,
-`State.next_id` names it, `State.decide` makes it, and `State.event` is what the log says of it.
+`State.next_us` says when, `State.decide` makes it, and `State.event` is what the log says of it.
 """
 
-import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 import numpy as np
 
-from latentbandits.agent.decision import EARLIEST, Decision, Name, Stats, is_id
+from latentbandits.agent import guardrail
+from latentbandits.agent.decision import EARLIEST, Decision, Name, Stats, is_id, near
 from latentbandits.agent.events import COUNTED, Event, Payload, reasons, text
 from latentbandits.agent.inputs import as_name, observed, received
 from latentbandits.agent.mixing import CONTROL
 from latentbandits.agent.past import Past
 from latentbandits.agent.player import Player
-from latentbandits.agent.slots import Open, scored
+from latentbandits.agent.slots import Open
 from latentbandits.agent.spec import LEARNING, Spec, plainly
 from latentbandits.settings import InvalidValueError
 
@@ -31,7 +31,6 @@ _tuple = tuple.__new__  # takes half the time of Event(...)
 # clipped; and whether any was other than the first one
 COUNTS = ("rewarded", "expired", "censored", "late", "unlearned", "overtaken", "dropped", "early", "corrected", "clipped",
           "varied")  # fmt: skip
-_ROUNDING = 1e-9
 
 
 @dataclass(slots=True)
@@ -50,6 +49,7 @@ class State:
     first : the first reward that was learned
     refused : rewards outside the range that were refused, since the process has begun
     past : what corrections need, None if rewards that were learned cannot be corrected
+    guards : what was told of the second metric, if there is a guardrail
     """
 
     spec: Spec
@@ -63,6 +63,7 @@ class State:
     first: float | None = None
     refused: int = 0
     past: Past | None = None
+    guards: guardrail.Cells = field(default_factory=dict)
 
     @classmethod
     def fresh(cls, spec: Spec) -> Self:
@@ -77,8 +78,8 @@ class State:
 
     def twin(self) -> "State":
         """Return a copy, without its past."""
-        player, counts = self.player.twin(), dict(self.counts)
-        return State(self.spec, player, self.status, self.head, self.last_us, self.newest, counts, first=self.first)
+        given = self.spec, self.player.twin(), self.status, self.head, self.last_us, self.newest, dict(self.counts)
+        return State(*given, first=self.first, guards=dict(self.guards))
 
     @property
     def open(self) -> "OrderedDict[str, Open]":
@@ -144,10 +145,9 @@ class State:
         """Whether the oldest open decision must end before another one is made."""
         return len(self.player.open) >= self.spec.max_open
 
-    def next_id(self, now_us: int, session: str) -> tuple[str, int]:
-        """Return the id of the next decision and when it is made: ids sort by time, and no two have the same."""
-        at_us = max(now_us, self.last_us + 1, EARLIEST)
-        return f"{at_us:x}{session}", at_us
+    def next_us(self, now_us: int) -> int:
+        """Return when the next decision is made: ids begin with the time, sort by it, and no two have the same."""
+        return max(now_us, self.last_us + 1, EARLIEST)
 
     def event(
         self,
@@ -157,7 +157,10 @@ class State:
         made: tuple[Decision, Open | None] | None = None,
         actor: str | None = None,
     ) -> Event:
-        """Return the event of a decision: of one that is wanted and, once `decide` has made it, also what came of it."""
+        """Return the event of a decision: of one that is wanted and, once `decide` has made it, also what came of it.
+
+        In place of scores there are the bytes of the choice: see `slots.scored`, which takes many at once.
+        """
         seen, offered, subject = inputs
         payload = Payload()
         if len(seen):
@@ -172,10 +175,8 @@ class State:
             body = text(self._outcome(payload, decision, waiting, meant))
         else:
             body = reasons(decision.probe_reasons)  # nearly always
-        content = (meant or waiting).content
-        scores = scored(content, len(self.player.names)) if content else None
-        arm, chance = waiting.arms[0], decision.probabilities[0]
-        row = (self.head, "decide", at_us, key, subject, arm, decision.by, chance, None, actor, body, scores)
+        arm, chance, content = waiting.arms[0], decision.probabilities[0], (meant or waiting).content or None
+        row = (self.head, "decide", at_us, key, subject, arm, decision.by, chance, None, actor, body, content)
         return _tuple(Event, row)
 
     def _outcome(self, payload: Payload, decision: Decision, waiting: Open, meant: Open | None) -> Payload:
@@ -200,6 +201,8 @@ class State:
     ) -> tuple[Decision, Open | None]:
         """Decide, as the status says; return also what the policy decided, if something else is played."""
         wanted: Open | None = None
+        if self.guards:
+            offered = guardrail.offered(self, offered)
         if self.spec.peeks and self.status in LEARNING:
             self.player.look_ahead(at_us, self.spec)
         if self.status == "live":
@@ -291,8 +294,8 @@ class State:
         decision, meant = self.decide(key, event.at_us, *inputs)
         if event.arm is not None:  # what came of it is noted
             arms, chances, here = event.arms, event.probabilities, self.open[key].arms
-            near = decision.by == event.decided_by and _near(decision.probabilities, chances)
-            self.diverged += here != arms or not near
+            same = here == arms and decision.by == event.decided_by
+            self.diverged += not (same and near(decision.probabilities, chances))
             if here != arms and self.open[key].content:
                 player.overwrite(key, arms, chances, str(event.decided_by))
             player.change(key, self.open[key]._replace(counted_under=event.counted_under))
@@ -306,6 +309,7 @@ class State:
             raise InvalidValueError("log", "decision", event.decision, "an open one")
         payload = event.payload
         rewards = None if event.kind == "censor" else received(event.rewards, self.player.policy.groups)
+        guardrail.note(self, payload, self.open[key])
         self.end(event.kind, key, event.at_us, rewards)
         counts = self.counts
         if payload.get("cause") == "room":
@@ -317,6 +321,7 @@ class State:
         if key not in self.open:
             raise InvalidValueError("log", "decision", event.decision, "an open one")
         told = tuple(received(event.rewards, self.player.policy.groups).tolist())
+        guardrail.note(self, event.payload, self.open[key])
         self.player.change(key, self.open[key]._replace(told=told, told_us=event.at_us))
         self.counts["clipped"] += "given" in event.payload
 
@@ -339,6 +344,7 @@ class State:
     def _add(self, event: Event) -> None:
         name = as_name(_field(event.payload, "arm"))
         self.player.add(name, self.player.addition(name))
+        self.guards = guardrail.without(self.guards, self.player.numbers[name])
 
     def _retire(self, event: Event) -> None:
         self.player.retire(self.player.retirable(_field(event.payload, "arm")))
@@ -347,7 +353,10 @@ class State:
         self.status = event.payload["status"]
 
     def _configure(self, event: Event) -> None:
-        self.spec = self.spec._replace(**plainly(cast("dict[str, Any]", event.payload)))
+        changes = cast("dict[str, Any]", event.payload)
+        self.spec = self.spec._replace(**plainly(changes))
+        if "guardrail" in changes:
+            self.guards = {}
         self.player.mix(self.spec.mixing(self.player.names)._replace(random=self.player.mixing.random))
 
     def shown(self) -> str:
@@ -373,6 +382,7 @@ RULES: Mapping[str, Callable[[State, Event], Decision | None]] = {
     "status": State._set_status,
     "add": State._add,
     "retire": State._retire,
+    "erase": lambda state, event: None,  # noqa: ARG005
     "decide": State._decide_again,
     "reward": State._end_again,
     "expire": State._end_again,
@@ -388,11 +398,3 @@ def _field(payload: Payload, name: str) -> object:
     if name not in payload:
         raise InvalidValueError("log", "event's body", payload, f"one that has {name}")
     return payload[name]  # type: ignore[literal-required]
-
-
-def _near(chances: Sequence[float | None], others: Sequence[float | None]) -> bool:
-    """Return whether probabilities are the same, up to the rounding of another build."""
-    return chances == others or all(
-        chance == other or (chance is not None and other is not None and math.isclose(chance, other, rel_tol=_ROUNDING))
-        for chance, other in zip(chances, others, strict=True)
-    )

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
+from latentbandits.agent import guardrail
 from latentbandits.agent import rewards as ends
 from latentbandits.agent.base import BaseAgent
 from latentbandits.agent.decision import Decision, Outcome
@@ -29,7 +30,7 @@ class Telling(BaseAgent):
     _lock: OneCall
     _unanswered: "OrderedDict[str, None]"  # decisions whose window closed without a reward, the last ones
 
-    def _tell(self, decision: Decision | str, rewards: object, correct: bool) -> Outcome:
+    def _tell(self, decision: Decision | str, rewards: object, correct: bool, guard: object) -> Outcome:
         """Take rewards by the rules about windows, ranges and corrections."""
         state, now_us = self._state, self._now_us()
         self._close(now_us)
@@ -50,6 +51,7 @@ class Telling(BaseAgent):
             raise InvalidValueError(
                 "Agent", "decision", key, "one whose rewards were not told yet (`correct` replaces them)"
             )
+        more = guardrail.admitted(state, guard, more)
         self._write(ends.telling(state, key, values, more, now_us))
         return "accepted"
 

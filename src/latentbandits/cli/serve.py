@@ -19,9 +19,10 @@ WORDS = {
     "body": ("BYTES", "the most that a request may have (default: 4194304)"),
     "open": ("N", "decisions of one experiment that may wait for rewards (default: 100000)"),
     "waiting": ("N", "requests that may wait for the store (default: 10000)"),
+    "export_days": ("DAYS", "how old the decisions of an exported log may be (default: any age)"),
     "stop": ("SECONDS", "that requests have to end when it stops (default: 10)"),
 }
-NUMBERS = {"lease": float} | dict.fromkeys(("port", "body", "open", "waiting", "stop"), int)
+NUMBERS = {"lease": float, "export_days": float} | dict.fromkeys(("port", "body", "open", "waiting", "stop"), int)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ROLE",
         help="of --new-key: read, decide, reward, admin (default: admin)",
     )
+    parser.add_argument("--days", type=float, metavar="N", help="for which --new-key is good (default: for good)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -62,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     settings = read(options.config, given)
     try:
         if options.new_key is not None:
-            print(new_key(settings, options.new_key, options.roles))
+            print(new_key(settings, options.new_key, options.roles, options.days))
             return 0
         return serve(settings, lambda line: print(line, flush=True))
     except StoreUnavailableError as problem:

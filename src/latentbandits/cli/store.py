@@ -1,22 +1,25 @@
-"""Look after a store of decisions: check it, take its decisions out as a table."""
+"""Look after a store of decisions: check it, take its decisions out as a table, forget somebody."""
 
 import argparse
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from latentbandits.store import Verdict
 
-SUMMARY = "look after a store of decisions: verify, export"
+SUMMARY = "look after a store of decisions: verify, export, erase"
 EXAMPLES = (
     "latentbandits store verify decisions.db",
     "latentbandits store export decisions.db offers --out offers.csv",
+    "latentbandits store erase decisions.db offers visitor-17",
 )
 
 ACTIONS = {
     "verify": "repeat the log and compare everything else with what it leads to; works while the store is in use",
     "export": "write the decisions of an experiment as a table that `latentbandits diagnose` reads",
+    "erase": "put a random pseudonym in the place of a subject; a file must not be in use (a service does it by request)",
 }
 
 
@@ -27,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, summary in ACTIONS.items():
         parsers[name] = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         parsers[name].add_argument("store", metavar="STORE", help="a path, sqlite:///PATH or postgresql://...")
-    verify, export = parsers["verify"], parsers["export"]
+    verify, export, erase = parsers.values()
     verify.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="which (default: all)")
     verify.add_argument("--policy", metavar="MODULE:CLASS", help="the policy, if it is from outside this package")
     export.add_argument("experiment", nargs="?", metavar="EXPERIMENT", help="which (default: the only one)")
@@ -44,6 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="EVENT",
         help="only decisions that were made or have changed after this event, the number that the last export has said",
     )
+    export.add_argument("--days", type=float, metavar="N", help="only decisions of the last days (default: all)")
+    erase.add_argument("experiment", metavar="EXPERIMENT", help="which")
+    erase.add_argument("subject", metavar="SUBJECT", help="whom to forget")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.store import StoreUnavailableError
 
     try:
-        return {"verify": verify, "export": export}[options.action](options)
+        return {"verify": verify, "export": export, "erase": erase}[options.action](options)
     except StoreUnavailableError as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -118,6 +124,7 @@ def export(options: argparse.Namespace) -> int:
     from latentbandits.store import export as exported
     from latentbandits.store import reader_of
     from latentbandits.store.export import ENDING
+    from latentbandits.store.minutes import DAY_US
     from latentbandits.store.replay import named
 
     with closing(reader_of(options.store)) as reads:
@@ -130,7 +137,23 @@ def export(options: argparse.Namespace) -> int:
         out = options.out or Path(f"{name}.csv")
         problem.check_ending(out, "store", *ENDING)
         until = named(reads, name).head
-        number = exported(reads, name, out, options.after, until)
+        since_us = 0 if options.days is None else round(time.time() * 1e6 - options.days * DAY_US)
+        number = exported(reads, name, out, options.after, until, since_us)
     print(f"{out}: {counted(number, 'row')} of {name}. `--after {until}` goes on from there.")
     print(f"Next: `latentbandits diagnose {out}` says what they show.")
+    return 0
+
+
+def erase(options: argparse.Namespace) -> int:
+    """Forget a subject of one experiment."""
+    from contextlib import closing
+
+    from latentbandits.presentation.numbers import counted
+    from latentbandits.store import Ledger, reader_of, storage_of
+    from latentbandits.store.erase import erase as erased
+
+    with closing(reader_of(options.store)) as reads, closing(Ledger(storage_of(options.store))) as ledger:
+        found = erased(ledger, reads, options.experiment, options.subject, "command line")
+    print(f"{counted(found.decisions, 'decision')} of {options.experiment}: {found.pseudonym or 'no such subject'}.")
+    print("Next: delete copies of the store and exported files that have the subject still.")
     return 0

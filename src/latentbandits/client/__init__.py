@@ -1,6 +1,7 @@
-"""A service from a program: `Client` and `AsyncClient`, with the two verbs of an agent."""
+"""A service from a program: `Client` and `AsyncClient`, with the verbs of an agent."""
 
 from latentbandits.client.clients import AsyncClient, Client
-from latentbandits.client.exchange import FALLBACK, QUEUED, ServiceError, ServiceTimeout
+from latentbandits.client.exchange import FALLBACK, QUEUED
+from latentbandits.client.wire import ServiceError, ServiceRefused, ServiceTimeout
 
-__all__ = ["FALLBACK", "QUEUED", "AsyncClient", "Client", "ServiceError", "ServiceTimeout"]
+__all__ = ["FALLBACK", "QUEUED", "AsyncClient", "Client", "ServiceError", "ServiceRefused", "ServiceTimeout"]

@@ -4,15 +4,18 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 import httpx
 import numpy as np
 
-from latentbandits.agent.decision import Decision, Name
-from latentbandits.client.exchange import NEVER_SENT, Exchange, Line, Reply, Rewards, Round, checked_address
+from latentbandits.agent.decision import ArmT, Decision, Name, Stats
+from latentbandits.agent.explain import Explanation
+from latentbandits.beliefs import Belief
+from latentbandits.client.exchange import Exchange
+from latentbandits.client.wire import NEVER_SENT, Line, Reply, Rewards, Round, checked_address
 
 T = TypeVar("T")
 Work = Callable[[], Coroutine[None, None, None]]
@@ -25,15 +28,17 @@ class _Blocking:
         self._base, self._transport = checked_address(url), transport
         self._process, self._http, self._lock = -1, None, threading.Lock()  # type: int, httpx.Client | None, threading.Lock
         self._alone, self._ended = threading.Lock(), threading.Event()
-        self._beside: threading.Thread | None = None
+        self._beside: dict[str, threading.Thread] = {}
 
     @property
     def closed(self) -> bool:
         return self._ended.is_set()
 
-    async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
+    async def send(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str], seconds: float
+    ) -> Reply | None:
         try:
-            reply = self._connected().post(path, content=content, headers=headers, timeout=seconds)
+            reply = self._connected().request(method, path, content=content, headers=headers, timeout=seconds)
             return Reply(reply.status_code, reply.content, reply.headers.get("retry-after"))
         except (httpx.ConnectError, httpx.ConnectTimeout):
             return Reply(NEVER_SENT)
@@ -49,9 +54,10 @@ class _Blocking:
             yield
 
     def start(self, work: Work) -> None:
-        if self._beside is None or not self._beside.is_alive():
-            self._beside = threading.Thread(target=lambda: run(work()), name="latentbandits-client", daemon=True)
-            self._beside.start()
+        name = work.__name__
+        if name not in self._beside or not self._beside[name].is_alive():
+            self._beside[name] = threading.Thread(target=lambda: run(work()), name="latentbandits-client", daemon=True)
+            self._beside[name].start()
 
     def _connected(self) -> httpx.Client:
         with self._lock:
@@ -72,16 +78,18 @@ class _Awaiting:
     def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None) -> None:
         self._http = httpx.AsyncClient(base_url=checked_address(url), transport=transport)
         self._alone = asyncio.Lock()
-        self._beside: asyncio.Task[None] | None = None
+        self._beside: dict[str, asyncio.Task[None]] = {}
 
     @property
     def closed(self) -> bool:
         return self._http.is_closed
 
-    async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
+    async def send(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str], seconds: float
+    ) -> Reply | None:
         try:
             async with asyncio.timeout(seconds):
-                reply = await self._http.post(path, content=content, headers=headers)
+                reply = await self._http.request(method, path, content=content, headers=headers)
             return Reply(reply.status_code, reply.content, reply.headers.get("retry-after"))
         except (httpx.ConnectError, httpx.ConnectTimeout):
             return Reply(NEVER_SENT)
@@ -95,14 +103,15 @@ class _Awaiting:
         return self._alone
 
     def start(self, work: Work) -> None:
-        if self._beside is None or self._beside.done():
-            self._beside = asyncio.create_task(work())
+        name = work.__name__
+        if name not in self._beside or self._beside[name].done():
+            self._beside[name] = asyncio.create_task(work())
 
     async def close(self) -> None:
-        if self._beside is not None:
-            self._beside.cancel()
+        for task in self._beside.values():
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._beside
+                await task
         await self._http.aclose()
 
 
@@ -116,7 +125,7 @@ def run(work: Coroutine[None, None, T]) -> T:
     raise RuntimeError("Client: a blocking call has waited for an event loop")
 
 
-class _Client:
+class _Client(Generic[ArmT]):
     """What both clients are, and say of themselves."""
 
     _line: type[Any]
@@ -127,13 +136,14 @@ class _Client:
         key: str,
         experiment: str,
         *,
-        control: Name | None = None,
+        control: ArmT | None = None,
+        copy: float = 300.0,
         budget: float = 0.25,
         queue: int = 10_000,
         transport: Any = None,
     ) -> None:
         line: Line = self._line(url, transport)
-        self._exchange = Exchange(line, key, experiment, control, budget, queue)
+        self._exchange = Exchange(line, key, experiment, cast("Name | None", control), copy, budget, queue)
 
     @property
     def pending(self) -> int:
@@ -151,22 +161,26 @@ class _Client:
         return self._exchange.fallbacks
 
 
-class Client(_Client):
+class Client(_Client[ArmT]):
     """An experiment of a service, with the verbs of an agent. Threads may share it, and forked processes.
 
-    If the service does not answer within the budget, `ask` returns the control arm, marked by ``decision.by == "fallback"``; a reward for
-    it is not sent. Rewards for the service's decisions that cannot be sent are queued, and sent when it is back.
+    If the service does not answer within the budget, `ask` decides here, marked by ``decision.by == "fallback"``: by a copy of the
+    probabilities with which the service would play each arm, at most 5 seconds old when it went away, or else with the control arm. A
+    reward for that is not sent. Rewards for the service's decisions that cannot be sent are queued, and sent when it is back.
 
     Parameters
     ----------
     url : str
         Where the service is, such as ``"http://127.0.0.1:8000"``.
     key : str
-        A key with the roles decide and reward.
+        A key with the roles decide and reward; `explain`, `belief` and `stats` need read, `add` and `retire` admin.
     experiment : str
         The experiment.
     control : str or int, optional
-        The arm to play when the service does not answer; if not given, `ask` raises `ServiceTimeout` then.
+        The arm to play when the service does not answer and there is no copy; if not given, `ask` raises `ServiceTimeout` in both cases.
+        It gives the type of ``decision.arm``; so does an annotation, such as ``lb.Client[Literal["red", "blue"]]``.
+    copy : float
+        Seconds for which the copy is used once the service is away; 0 to play the control arm from the first moment.
     budget : float
         Seconds that a call may take, tries included.
     queue : int
@@ -204,12 +218,12 @@ class Client(_Client):
         subject: Name | None = None,
         *,
         key: str | None = None,
-    ) -> Decision:
+    ) -> Decision[ArmT]:
         """Return a decision: see `Agent.ask`, and `DurableAgent.ask` for `key`. A key is made if none is given."""
         given = {"context": context, "available": available, "subject": subject}
         return run(self._exchange.ask([given], key, single=True))[0]
 
-    def ask_many(self, rounds: Iterable[Round], *, key: str | None = None) -> list[Decision]:
+    def ask_many(self, rounds: Iterable[Round], *, key: str | None = None) -> list[Decision[ArmT]]:
         """Return decisions for up to 1,000 rounds, in one request: each a mapping with what `ask` takes."""
         return run(self._exchange.ask(rounds, key))
 
@@ -228,6 +242,28 @@ class Client(_Client):
         """End a decision whose rewards will never arrive, or that was never shown."""
         return run(self._exchange.forget(decision))
 
+    def explain(self, decision: Decision | str) -> Explanation:
+        """Return why a decision was made, however long ago: see `Agent.explain`."""
+        return run(self._exchange.explain(decision))
+
+    @property
+    def belief(self) -> Belief:
+        """What the policy believes about hidden states, as the service knows it now."""
+        return run(self._exchange.belief())
+
+    @property
+    def stats(self) -> Stats:
+        """What happened to the decisions so far."""
+        return run(self._exchange.stats())
+
+    def add(self, name: Name) -> None:
+        """Add an arm, or bring a retired one back."""
+        run(self._exchange.change("/arms", name))
+
+    def retire(self, name: Name) -> None:
+        """Never play an arm again, until `add` brings it back."""
+        run(self._exchange.change("/arms/retire", name))
+
     def flush(self, seconds: float = 10.0) -> bool:
         """Send what waits, for so many seconds at most; return whether nothing waits any more."""
         return run(self._exchange.flush(seconds))
@@ -245,7 +281,7 @@ class Client(_Client):
         self.close()
 
 
-class AsyncClient(_Client):
+class AsyncClient(_Client[ArmT]):
     """`Client` for event loops: the same parameters and verbs, to be awaited.
 
     Examples
@@ -269,12 +305,12 @@ class AsyncClient(_Client):
         subject: Name | None = None,
         *,
         key: str | None = None,
-    ) -> Decision:
+    ) -> Decision[ArmT]:
         """Return a decision: see `Client.ask`."""
         given = {"context": context, "available": available, "subject": subject}
         return (await self._exchange.ask([given], key, single=True))[0]
 
-    async def ask_many(self, rounds: Iterable[Round], *, key: str | None = None) -> list[Decision]:
+    async def ask_many(self, rounds: Iterable[Round], *, key: str | None = None) -> list[Decision[ArmT]]:
         """Return decisions for up to 1,000 rounds: see `Client.ask_many`."""
         return await self._exchange.ask(rounds, key)
 
@@ -289,6 +325,28 @@ class AsyncClient(_Client):
     async def forget(self, decision: Decision | str) -> str:
         """End a decision: see `Client.forget`."""
         return await self._exchange.forget(decision)
+
+    async def explain(self, decision: Decision | str) -> Explanation:
+        """Return why a decision was made: see `Client.explain`."""
+        return await self._exchange.explain(decision)
+
+    @property
+    def belief(self) -> Awaitable[Belief]:
+        """What the policy believes: ``await client.belief``."""
+        return self._exchange.belief()
+
+    @property
+    def stats(self) -> Awaitable[Stats]:
+        """What happened to the decisions: ``await client.stats``."""
+        return self._exchange.stats()
+
+    async def add(self, name: Name) -> None:
+        """Add an arm: see `Client.add`."""
+        await self._exchange.change("/arms", name)
+
+    async def retire(self, name: Name) -> None:
+        """Retire an arm: see `Client.retire`."""
+        await self._exchange.change("/arms/retire", name)
 
     async def flush(self, seconds: float = 10.0) -> bool:
         """Send what waits: see `Client.flush`."""

@@ -7,99 +7,41 @@ end in one step.
 import itertools
 import json
 import logging
+import math
 import random
 import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
-import httpx
-import numpy as np
-
-from latentbandits.agent.decision import Decision, Name
-from latentbandits.settings import Above, InvalidValueError, check_int, check_range
+from latentbandits.agent.decision import Decision, Name, Stats
+from latentbandits.agent.explain import Explanation
+from latentbandits.beliefs import Belief
+from latentbandits.client.wire import (
+    NEVER_SENT,
+    Line,
+    Reply,
+    Rewards,
+    Round,
+    ServiceTimeout,
+    as_decision,
+    as_number,
+    as_plain,
+    as_round,
+    id_of,
+    read,
+)
+from latentbandits.settings import Above, AtLeast, InvalidValueError, check_int, check_range
 
 FALLBACK, QUEUED = "fallback", "queued"
-NEVER_SENT = 0  # in place of a status: nobody listens there
-TRY_AGAIN = (NEVER_SENT, 429, 502, 503, 504)
 BATCH = 1000  # rewards in one request
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds between two tries of one call
+REFRESH = 5.0  # seconds between two looks at what a client plays while the service is away
 REST = 1.0  # seconds in which a service that did not answer is not asked again, if there is a fallback
-Rewards = float | Sequence[float] | np.ndarray
-Round = Mapping[str, Any]  # what `ask` takes, by name
 _log = logging.getLogger("latentbandits.client")
-
-
-class ServiceError(ValueError):
-    """The service has refused a request, in one sentence; nothing has changed. `status` is that of HTTP."""
-
-    def __init__(self, sentence: str, status: int) -> None:
-        super().__init__(sentence)
-        self.status = status
-
-
-class ServiceTimeout(ConnectionError):  # noqa: N818
-    """The service has not answered within the budget, and there is no fallback."""
-
-
-class Reply(NamedTuple):
-    """What came back."""
-
-    status: int
-    body: bytes = b""
-    retry_after: str | None = None
-
-    @property
-    def payload(self) -> Any:
-        """The answer; the empty mapping if it is no JSON."""
-        try:
-            return json.loads(self.body)
-        except ValueError:
-            return {}
-
-    @property
-    def final(self) -> bool:
-        """Whether another try would get the same answer."""
-        return self.status not in TRY_AGAIN
-
-    @property
-    def reason(self) -> str:
-        """Why it is no good answer."""
-        if self.status == NEVER_SENT:
-            return "nobody listens there"
-        payload = self.payload
-        return str(payload["error"]) if isinstance(payload, dict) and "error" in payload else f"status {self.status}"
-
-    def refused(self) -> ServiceError:
-        """Return the exception that says why."""
-        return ServiceError(self.reason, self.status)
-
-
-class Line(Protocol):
-    """How requests are sent, and how one waits: all in which an event loop and threads differ."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed."""
-
-    async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
-        """Send a request, and return what came back; None if there was no answer in time."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait; not longer than until the line is closed."""
-
-    def alone(self) -> AbstractAsyncContextManager[object]:
-        """Return what one caller at a time has."""
-
-    def start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Let something run beside all else, unless it does already."""
-
-    async def close(self) -> None:
-        """End all connections, and what runs beside."""
 
 
 class Exchange:
@@ -108,7 +50,7 @@ class Exchange:
     Parameters
     ----------
     line : Line
-    key, experiment, control, budget, queue
+    key, experiment, control, copy, budget, queue
         See `latentbandits.Client`.
     clock : callable, optional
         Seconds, for tests.
@@ -127,11 +69,15 @@ class Exchange:
         key: str,
         experiment: str,
         control: Name | None,
+        copy: float,
         budget: float,
         queue: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._line, self.control, self._clock = line, control, clock
+        self._fresh = check_range("Client", "copy", copy, AtLeast(0))
+        self._copy: dict[Name, float] = {}
+        self._copied = self._refreshed = -math.inf  # when it was made, and when one was asked for
         self.budget = check_range("Client", "budget", budget, Above(0))
         self._most = check_int("Client", "queue", queue, least=0)
         self.pending: deque[_Reward | _Withdrawal] = deque()
@@ -146,12 +92,15 @@ class Exchange:
     async def ask(self, given: Iterable[Round], key: str | None, single: bool = False) -> list[Decision]:
         """Return decisions for rounds: the service's, or the control arm if it does not answer."""
         self._refuse_closed()
-        rounds, key = [_round(**each) for each in given], key or uuid.uuid4().hex
+        rounds, key = [as_round(**each) for each in given], key or uuid.uuid4().hex
         path, body = ("/decide", rounds[0]) if single else ("/decide/batch", {"rounds": rounds})
         resting = self.control is not None and self._clock() < self._rests_until
         reply = None if resting else await self._try(path, body, key)
         if reply is not None and reply.status == 200:
-            return [_decision(payload) for payload in ([reply.payload] if single else reply.payload["decisions"])]
+            if self._fresh and self.control is not None and self._clock() >= self._refreshed + REFRESH:
+                self._refreshed = self._clock()
+                self._line.start(self.refresh)
+            return [as_decision(payload) for payload in ([reply.payload] if single else reply.payload["decisions"])]
         if reply is not None and reply.final:
             raise reply.refused()
         if self.control is None:
@@ -162,13 +111,28 @@ class Exchange:
         return [self._fallback(each.get("available")) for each in rounds]
 
     def _fallback(self, available: Sequence[Name] | None) -> Decision:
-        arm = self.control if available is None or self.control in available else available[0]
-        return Decision("", (arm,), (), (None,), FALLBACK)
+        if self._clock() <= self._copied + self._fresh:
+            likely = {arm: chance for arm, chance in self._copy.items() if available is None or arm in available}
+            total = sum(likely.values())
+            if total > 0:
+                (arm,) = random.choices(list(likely), list(likely.values()))
+                return Decision("", (arm,), (), (likely[arm] / total,), FALLBACK)
+        assert self.control is not None
+        fixed = self.control if available is None or self.control in available else available[0]
+        return Decision("", (fixed,), (), (None,), FALLBACK)
+
+    async def refresh(self) -> None:
+        """Copy the probabilities of the arms, as they are now."""
+        reply = await self._try("/probabilities", None)
+        if reply is not None and reply.status == 200:
+            payload = reply.payload
+            self._copy = dict(zip(payload["arms"], payload["probabilities"], strict=True))
+            self._copied = self._clock()
 
     async def tell(self, told: Iterable[tuple[Decision | str, Rewards]], correct: bool = False) -> list[str]:
         """Return what became of rewards; those that cannot be sent now are queued."""
         self._refuse_closed()
-        rewards = [_Reward(_id(decision), _number(reward), correct) for decision, reward in told]
+        rewards = [_Reward(id_of(decision), as_number(reward), correct) for decision, reward in told]
         real = [reward for reward in rewards if reward.id]  # a decision that was made here has no id
         outcomes = iter(await self._outcomes(real, single=len(rewards) == 1) if real else ())
         return [next(outcomes) if reward.id else FALLBACK for reward in rewards]
@@ -187,14 +151,41 @@ class Exchange:
     async def forget(self, decision: Decision | str) -> str:
         """Return what became of a decision that is censored."""
         self._refuse_closed()
-        if not _id(decision):
-            return FALLBACK
-        reply = await self._try("/censor", {"id": _id(decision)})
+        return str((await self._do("/censor", {"id": id_of(decision)}))["outcome"]) if id_of(decision) else FALLBACK
+
+    # What is known
+
+    async def explain(self, decision: Decision | str) -> Explanation:
+        """Return why a decision was made."""
+        if not id_of(decision):
+            raise InvalidValueError("Client", "decision", decision, "one of the service (this one was made here)")
+        payload = await self._do(f"/decisions/{quote(id_of(decision), safe='')}")
+        made: Explanation = read(Explanation, payload | {"time": payload["at_us"] / 1e6})
+        return made
+
+    async def belief(self) -> Belief:
+        """Return what the policy believes."""
+        made: Belief = read(Belief, await self._do("/belief"))
+        return made
+
+    async def stats(self) -> Stats:
+        """Return what happened to the decisions."""
+        made: Stats = read(Stats, await self._do("/stats"))
+        return made
+
+    async def change(self, path: str, arm: Name) -> None:
+        """Add or retire an arm."""
+        await self._do(path, {"arm": arm})
+
+    async def _do(self, path: str, body: Mapping[str, object] | None = None) -> Any:
+        """Return the answer to a request that has no fallback, or raise why there is none."""
+        self._refuse_closed()
+        reply = await self._try(path, body)
         if reply is None or not reply.final:
             raise self._unanswered(reply, "answered")
         if reply.status != 200:
             raise reply.refused()
-        return str(reply.payload["outcome"])
+        return reply.payload
 
     def _unanswered(self, reply: Reply | None, done: str) -> ServiceTimeout:
         reason = "no answer" if reply is None else reply.reason
@@ -288,19 +279,20 @@ class Exchange:
         self._line.start(self.keep_sending)
 
     async def _try(
-        self, path: str, body: Mapping[str, object], key: str | None = None, until: float | None = None
+        self, path: str, body: Mapping[str, object] | None, key: str | None = None, until: float | None = None
     ) -> Reply | None:
-        """Send a request until it is answered or the budget is spent; every try has the same key."""
+        """Send a request until it is answered or the budget is spent; every try has the same key. Without a body it asks."""
         began = self._clock()
         end = began + self.budget if until is None else min(until, began + self.budget)
         headers = self._headers if key is None else {**self._headers, "idempotency-key": key}
         try:
-            content = json.dumps(body, allow_nan=False, default=_plain).encode()
+            content = b"" if body is None else json.dumps(body, allow_nan=False, default=as_plain).encode()
         except ValueError:
             raise InvalidValueError("Client", "request", body, "finite numbers, texts and lists of them") from None
         pause, last = FIRST_PAUSE, Reply(NEVER_SENT)  # type: float, Reply | None
         while True:
-            reply = await self._line.post(self._path + path, content, headers, max(end - self._clock(), 0.001))
+            method, left = "GET" if body is None else "POST", max(end - self._clock(), 0.001)
+            reply = await self._line.send(method, self._path + path, content, headers, left)
             if reply is None or reply.status != NEVER_SENT:
                 last = reply
             if reply is not None and reply.final:
@@ -332,60 +324,3 @@ class _Withdrawal:
 
 def _together(rewards: list[_Reward]) -> dict[str, object]:
     return {"rewards": [reward.body for reward in rewards]}
-
-
-def _round(
-    context: Iterable[float] | None = None,
-    available: Iterable[Name] | None = None,
-    subject: Name | None = None,
-) -> dict[str, Any]:
-    """Return a round as a request has it: what is not given is left out."""
-    given = {
-        "context": None if context is None else [float(value) for value in context],
-        "available": None if available is None else list(available),
-        "subject": subject,
-    }
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _decision(payload: Mapping[str, Any]) -> Decision:
-    values = (payload[name] for name in Decision._fields)
-    return Decision._make(tuple(value) if isinstance(value, list) else value for value in values)
-
-
-def _id(decision: Decision | str) -> str:
-    return decision.id if isinstance(decision, Decision) else str(decision)
-
-
-def _number(value: object) -> object:
-    """Return rewards as JSON can hold them: true is 1 and false is 0, as for an agent."""
-    plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-    if isinstance(plain, list | tuple):
-        return [_number(each) for each in plain]
-    return float(plain) if isinstance(plain, bool) else plain
-
-
-def _plain(value: object) -> object:
-    """Return a number or an array of NumPy as JSON can hold it."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
-
-
-def checked_address(url: str) -> str:
-    """Return the base of all addresses, or refuse what cannot be one.
-
-    Examples
-    --------
-    >>> from latentbandits.client.exchange import checked_address
-    >>> checked_address("http://127.0.0.1:8000/")
-    'http://127.0.0.1:8000'
-    >>> checked_address("127.0.0.1:8000")
-    Traceback (most recent call last):
-    latentbandits.settings.InvalidValueError: Client: url is '127.0.0.1:8000' but must be http://HOST or https://HOST
-    """
-    try:
-        parsed = httpx.URL(url)
-    except (httpx.InvalidURL, TypeError):
-        parsed = httpx.URL("")
-    if parsed.scheme not in ("http", "https") or not parsed.host or "%" in parsed.host or (parsed.port or 0) > 65535:
-        raise InvalidValueError("Client", "url", url, "http://HOST or https://HOST")
-    return str(url).rstrip("/")

@@ -4,13 +4,14 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 
 from starlette.exceptions import HTTPException
 
 from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.store import ApiKey
+from latentbandits.store.minutes import DAY_US
 
 ROLES = ("read", "decide", "reward", "admin")
 PREFIX = "lb"
@@ -18,6 +19,11 @@ PREFIX = "lb"
 
 class Access:
     """All keys that are valid now.
+
+    Parameters
+    ----------
+    now_us : callable, optional
+        Microseconds since 1970, by which keys expire.
 
     Examples
     --------
@@ -32,7 +38,8 @@ class Access:
     starlette.exceptions.HTTPException: 403: key: shop has the roles decide, reward but this needs admin
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now_us: Callable[[], int] | None = None) -> None:
+        self._now_us = now_us or (lambda: time.time_ns() // 1000)
         self._holders: dict[str, ApiKey] = {}
         self._session: dict[str, ApiKey] = {}
 
@@ -48,7 +55,8 @@ class Access:
     @property
     def administered(self) -> bool:
         """Whether there is a key that may do everything."""
-        return any("admin" in each.roles and each.experiments is None for each in self._holders.values())
+        holders = [each for each in self._holders.values() if not self._is_over(each)]
+        return any("admin" in each.roles and each.experiments is None for each in holders)
 
     def admit(self, authorization: str | None, role: str, experiment: str | None = None) -> ApiKey:
         """Return who sends a request, or refuse it."""
@@ -59,6 +67,8 @@ class Access:
                 "key: it is missing or not known; send `Authorization: Bearer KEY`",
                 {"www-authenticate": "Bearer"},
             )
+        if self._is_over(holder):
+            raise HTTPException(401, f"key: {holder.name} has expired", {"www-authenticate": "Bearer"})
         if not holder.may(role):
             raise HTTPException(
                 403, f"key: {holder.name} has the roles {', '.join(sorted(holder.roles))} but this needs {role}"
@@ -66,6 +76,9 @@ class Access:
         if experiment is not None and not holder.reaches(experiment):
             raise HTTPException(403, f"key: {holder.name} is not a key to the experiment {experiment!r}")
         return holder
+
+    def _is_over(self, holder: ApiKey) -> bool:
+        return holder.expires_us is not None and holder.expires_us <= self._now_us()
 
     def _holder(self, authorization: str | None) -> ApiKey | None:
         if authorization is None or authorization[:7].lower() != "bearer ":
@@ -83,8 +96,10 @@ def generate_key(
     experiments: Sequence[str] | None = None,
     by: str | None = None,
     secret: str | None = None,
+    days: float | None = None,
+    now_us: int | None = None,
 ) -> tuple[str, ApiKey]:
-    """Return a new key: its secret, which is told once and never kept, and what is kept of it."""
+    """Return a new key, good for some days or for good: its secret, which is told once and never kept, and what is kept of it."""
     for role in roles:
         if role not in ROLES:
             raise InvalidValueError("key", "role", role, f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
@@ -92,8 +107,9 @@ def generate_key(
         secret = f"{PREFIX}_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
     scope = json.dumps(None if experiments is None else sorted(set(experiments)))
     ordered = " ".join(role for role in ROLES if role in roles)
-    now = time.time_ns() // 1000
-    return secret, ApiKey(_id(secret), name, ordered, scope, digest_of(secret), now, by, None)
+    now = time.time_ns() // 1000 if now_us is None else now_us
+    until = None if days is None else now + round(days * DAY_US)
+    return secret, ApiKey(_id(secret), name, ordered, scope, digest_of(secret), now, by, None, until)
 
 
 def digest_of(secret: str) -> str:

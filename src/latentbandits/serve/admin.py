@@ -15,12 +15,13 @@ from latentbandits.protocols import Oracle, Policy
 from latentbandits.serve.access import generate_key
 from latentbandits.serve.answers import Experiment, Key
 from latentbandits.serve.endpoint import Call, Table
-from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Name
+from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Name, fill
 from latentbandits.serve.fields import Experiment as ExperimentName
 from latentbandits.serve.read import as_key, experiment_of
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.store import Change, Create, NotFoundError, Spec, Storage
+from latentbandits.store.minutes import DAY_US
 
 ROUTES = Table()
 LARGEST = 256 * 2**20  # bytes of the memory of a policy
@@ -50,6 +51,7 @@ class Changes(Body):
     learn: Annotated[str, Meta(max_length=20, description=SETTINGS["learn"])] | UnsetType = UNSET
     reward_range: Annotated[tuple[float, float], Meta(description=SETTINGS["reward_range"])] | UnsetType | None = UNSET
     outside: Annotated[str, Meta(max_length=20, description=SETTINGS["outside"])] | UnsetType = UNSET
+    guardrail: Annotated[float, Meta(description=SETTINGS["guardrail"])] | UnsetType | None = UNSET
 
 
 class NewExperiment(Changes, kw_only=True):
@@ -72,6 +74,21 @@ class NewKey(Body):
     name: Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f]*$")]
     roles: Annotated[list[str], Meta(min_length=1, max_length=4, description="of read, decide, reward, admin")]
     experiments: Annotated[list[ExperimentName], Meta(min_length=1, max_length=MOST)] | None = None
+    days: Annotated[float, Meta(gt=0, le=36_500, description="for which it is good; for good if not given")] | None = (
+        None
+    )
+
+
+class Rotation(Body):
+    """How long the old key stays good beside the new one."""
+
+    hours: Annotated[float, Meta(ge=0, le=24 * 365)] = 24.0
+
+
+class Subject(Body):
+    """Whom to forget."""
+
+    subject: Name
 
 
 class Changed(Answer):
@@ -85,6 +102,13 @@ class KeyAndSecret(Answer):
 
     key: Key
     secret: str
+
+
+class Erased(Answer):
+    """What stands for a subject from now on, in so many decisions; null if none named it."""
+
+    pseudonym: str | None
+    decisions: int
 
 
 class Keys(Answer):
@@ -137,6 +161,12 @@ async def retire_arm(call: Call, body: Arm) -> Changed:
     return Changed(seq=await call.service.do(Change(call.experiment, "retire", {"arm": body.arm}, call.actor)))
 
 
+@ROUTES.route("POST", f"{ONE}/erase", "admin", "Forget a subject")
+async def erase_subject(call: Call, body: Subject) -> Erased:
+    """Put a random pseudonym in the place of a subject, in all its decisions; everything else stays, so that the log can be repeated."""
+    return fill(Erased, await call.service.erase(call.experiment, str(body.subject), call.actor))
+
+
 @ROUTES.route("GET", "/v1/keys", "admin", "List keys", everywhere=True)
 async def list_keys(call: Call) -> Keys:
     """List all keys, without their secrets."""
@@ -147,12 +177,28 @@ async def list_keys(call: Call) -> Keys:
 @ROUTES.route("POST", "/v1/keys", "admin", "Make a key", status=201, everywhere=True)
 async def create_key(call: Call, body: NewKey) -> KeyAndSecret:
     """Make a key. Its secret is in this answer and nowhere else."""
-    secret, key = generate_key(body.name, body.roles, body.experiments, call.actor)
+    secret, key = generate_key(
+        body.name, body.roles, body.experiments, call.actor, None, body.days, call.service.now_us()
+    )
 
     def add(storage: Storage) -> None:
         storage.add_key(key)
 
     await call.service.change_keys(add)
+    return KeyAndSecret(key=as_key(key), secret=secret)
+
+
+@ROUTES.route("POST", "/v1/keys/{id}/rotate", "admin", "Replace a key", status=201, everywhere=True)
+async def rotate_key(call: Call, body: Rotation) -> KeyAndSecret:
+    """Make a key for the same, good for as long again; the old one stays good for some hours, so that programs can change over."""
+    service, key_id = call.service, call.path["id"]
+    old = next((key for key in await service.read(lambda reads: reads.keys()) if key.id == key_id), None)
+    if old is None or old.revoked_us is not None:
+        raise NotFoundError("serve", "key", key_id, "the id of a key of the store that is not revoked")
+    days = None if old.expires_us is None else (old.expires_us - old.created_us) / DAY_US
+    secret, key = generate_key(old.name, old.roles, old.experiments, call.actor, None, days, service.now_us())
+    until = service.now_us() + round(body.hours * DAY_US / 24)
+    await service.change_keys(lambda storage: storage.rotate_key(key_id, key, until))
     return KeyAndSecret(key=as_key(key), secret=secret)
 
 

@@ -1,11 +1,33 @@
 """What a service answers. Times are microseconds since 1970, minutes are minutes since 1970; null is what is not known."""
 
+import typing
 from typing import Any
 
+import msgspec
+
+from latentbandits import beliefs
+from latentbandits.agent import decision
 from latentbandits.agent.explain import Option
 from latentbandits.serve.fields import Answer
 
 Name = str | int
+
+
+def _object(kind: type, **other: object) -> Any:
+    """Return an answer with the fields of a tuple with names: an object, where a tuple would be a list."""
+    return msgspec.defstruct(kind.__name__, list((typing.get_type_hints(kind) | other).items()), bases=(Answer,))
+
+
+Stats: Any = _object(decision.Stats)
+Remembered: Any = _object(beliefs.Remembered)
+Belief: Any = _object(beliefs.Belief, states=tuple.__class_getitem__((Remembered, ...)))
+
+
+class Probabilities(Answer):
+    """With which probability every arm would be played now; without arms if the policy knows none."""
+
+    arms: list[Name]
+    probabilities: list[float]
 
 
 class Experiment(Answer):
@@ -29,6 +51,7 @@ class Experiment(Answer):
     reward_range: tuple[float, float] | None
     outside: str
     corrections: int
+    guardrail: float | None
     head: int
 
 
@@ -90,6 +113,15 @@ class Health(Answer):
     diverged: int
 
 
+class Broken(Answer):
+    """An arm that breaks the guardrail in a regime (0 if the policy knows none), where it is not offered: values told, and their mean."""
+
+    arm: Name
+    regime: int
+    told: int
+    mean: float
+
+
 class Now(Answer):
     """An experiment as it is now: what the top of a page says."""
 
@@ -100,6 +132,7 @@ class Now(Answer):
     best: Best | None
     regime: Here | None
     elsewhere: float | None
+    broken: list[Broken]
     health: Health
 
 
@@ -245,6 +278,7 @@ class Key(Answer):
     created_us: int
     created_by: str | None
     revoked_us: int | None
+    expires_us: int | None
 
 
 class Alive(Answer):

@@ -31,11 +31,15 @@ class Rounds(Body):
 
 
 class Told(Body):
-    """The reward of a decision; a list if the policy decides for several groups at once. `correct` replaces what was told before."""
+    """The reward of a decision; a list if the policy decides for several groups at once. `correct` replaces what was told before.
+
+    `guard` is the second metric of an experiment with a guardrail; it counts once, with the first reward.
+    """
 
     id: Id
     reward: Rewards
     correct: bool = False
+    guard: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
 class ToldMany(Body):
@@ -116,7 +120,7 @@ async def censor(call: Call, body: Which) -> Outcome:
 
 
 def _told(call: Call, body: Told) -> Reward:
-    return Reward(call.experiment, body.id, body.reward, call.actor, body.correct)
+    return Reward(call.experiment, body.id, body.reward, call.actor, body.correct, body.guard)
 
 
 def _wanted(call: Call, body: Round, key: str | None) -> Decide:

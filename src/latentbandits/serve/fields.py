@@ -28,6 +28,7 @@ SETTINGS = {
     "learn": "at_window: a decision is learned when its window closes; at_once: when its reward comes, for delays that do not depend on it",
     "reward_range": "[low, high] of rewards; null for any",
     "outside": "what happens to a reward outside that range: refuse, or clip to its end",
+    "guardrail": "least mean, between 0 and 1, of a second metric, the `guard` of rewards: an arm that breaks it is not offered",
     "corrections": "how many of the decisions that ended last can be corrected after they were learned",
 }
 

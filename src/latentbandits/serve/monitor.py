@@ -14,6 +14,7 @@ from latentbandits.serve.answers import Alive, Ready
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import ONE, UNTIL, Query
 from latentbandits.store.export import pieces, table
+from latentbandits.store.minutes import DAY_US
 from latentbandits.store.replay import named
 
 ROUTES = Table()
@@ -29,10 +30,12 @@ class Part(Query):
 @ROUTES.route("GET", f"{ONE}/log.{{kind}}", "read", "The log: log.csv or log.parquet", media="text/csv")
 async def export(call: Call, query: Part) -> Response:
     """Return the log of all decisions, or of those that have changed: as CSV or Parquet, while it is read."""
-    name, kind, reads = call.experiment, call.path["kind"], call.service.reads
+    service, name, kind = call.service, call.experiment, call.path["kind"]
+    reads, days = service.reads, service.settings.export_days
     if kind not in MEDIA:
         raise HTTPException(404, f"request: log.{kind} is none of {', '.join(f'log.{each}' for each in MEDIA)}")
-    found = await asyncio.to_thread(lambda: table(reads, named(reads, name), query.after))
+    since_us = 0 if days is None else service.now_us() - round(days * DAY_US)
+    found = await asyncio.to_thread(lambda: table(reads, named(reads, name), query.after, since_us))
     made = pieces(reads, found, f".{kind}")
     try:
         begin = await asyncio.to_thread(next, made)

@@ -20,7 +20,7 @@ from latentbandits.serve.fields import ONE, Query, fill
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import ApiKey, Event, Ledger, Minute, NotFoundError, Reads, Row, View
-from latentbandits.store.minutes import MINUTE_US, arm_scores_now, expected, leader
+from latentbandits.store.minutes import MINUTE_US, arm_scores_now, expected, leader, likely
 
 ROUTES = Table()
 
@@ -149,6 +149,30 @@ async def explain(call: Call) -> answers.Explained:
     return fill(answers.Explained, explanation, at_us=story[0].at_us, events=events)
 
 
+@ROUTES.route("GET", f"{ONE}/belief", "read", "What the policy believes")
+async def read_belief(call: Call) -> answers.Belief:
+    """Say what the policy believes about hidden states, as `Agent.belief` does; 404 if it has no such beliefs."""
+    belief = (await call.service.view(call.experiment)).belief
+    if belief is None:
+        raise NotFoundError("experiment", "policy", call.experiment, "one that has beliefs, such as state-library")
+    return fill(answers.Belief, belief, states=tuple(fill(answers.Remembered, state) for state in belief.states))
+
+
+@ROUTES.route("GET", f"{ONE}/stats", "read", "What happened to the decisions")
+async def read_stats(call: Call) -> answers.Stats:
+    """Count what happened to the decisions, as `Agent.stats` does."""
+    service, at_us = call.service, call.service.now_us()
+    stats = await service.writer.look(lambda ledger: ledger.state(call.experiment, lambda state: state.stats(at_us)))
+    return fill(answers.Stats, stats)
+
+
+@ROUTES.route("GET", f"{ONE}/probabilities", "decide", "How probable every arm is now")
+async def read_probabilities(call: Call) -> answers.Probabilities:
+    """Say with which probability every arm would be played now without probing: what a client goes by while the service is away."""
+    chances = await call.service.writer.look(lambda ledger: ledger.state(call.experiment, likely))
+    return answers.Probabilities(arms=list(chances), probabilities=list(chances.values()))
+
+
 async def now(service: Service, name: str) -> tuple[View, answers.Now]:
     """Return an experiment as it is now."""
 
@@ -172,6 +196,7 @@ async def now(service: Service, name: str) -> tuple[View, answers.Now]:
         best=_best(view, arm_scores, rows),
         regime=None if present is None else _here(present, visits),
         elsewhere=None if view.belief is None else view.belief.elsewhere,
+        broken=[fill(answers.Broken, one) for one in view.broken],
         health=_health(service, view, minutes, at_us),
     )
 

@@ -132,11 +132,11 @@ def prepare() -> None:
     gc.set_threshold(*GARBAGE)
 
 
-def new_key(settings: Settings, name: str, roles: list[str]) -> str:
-    """Make a key in the store, and return its secret: it is told only here."""
+def new_key(settings: Settings, name: str, roles: list[str], days: float | None = None) -> str:
+    """Make a key in the store, good for some days or for good, and return its secret: it is told only here."""
     storage = storage_of(settings.store)
     try:
-        secret, key = generate_key(name, roles, by="command line")
+        secret, key = generate_key(name, roles, by="command line", days=days)
         storage.add_key(key)
     finally:
         storage.close()

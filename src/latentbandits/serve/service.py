@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -22,6 +22,7 @@ from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
 from latentbandits.store import Expire, FencedError, Ledger, Reads, Storage, StoreUnavailableError, View
 from latentbandits.store.clock import JUMP_US, Clock
+from latentbandits.store.erase import Erased, erase
 from latentbandits.store.requests import Request
 
 T = TypeVar("T")
@@ -59,7 +60,7 @@ class Service:
         self._ledger = Ledger(storage, clock, compiled=None if self.settings.compiled else False)
         self.storage, self.reads = storage, storage.reader()
         self.writer = Writer(self._ledger, self.settings.waiting)
-        self.access, self.meters, self.past = Access(), Meters(), Past()
+        self.access, self.meters, self.past = Access(self.now_us), Meters(), Past()
         self.access.replace(self.reads.keys())
         self.ready, self.unopened, self.stopping = False, dict[str, str](), False
         self._probe: tuple[asyncio.Future[None], float] | None = None
@@ -139,6 +140,11 @@ class Service:
         since = time.monotonic() - RECENT
         failing = list(self._ledger.failing.items())  # of another thread
         return self.unopened | {name: text for name, (at, text) in failing if at >= since}
+
+    async def erase(self, name: str, subject: str, actor: str | None) -> Erased:
+        """Forget a subject, on a thread that may wait."""
+        work = partial(erase, self._ledger, self.reads, name, subject, actor)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     async def change_keys(self, change: Callable[[Storage], T]) -> T:
         """Change keys, on the writer's thread, and know them at once."""

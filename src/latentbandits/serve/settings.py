@@ -29,6 +29,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     waiting : requests that may wait for the store; beyond it the answer is 503
     stop : seconds that requests have to end when the service stops
     log_requests : whether every request is logged, or only those that fail or change something
+    export_days : how old the decisions of an exported log may be; None for all
     compiled : whether policies run machine code once it is there
 
     Examples
@@ -49,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     waiting: Count = 10_000
     stop: Annotated[int, msgspec.Meta(ge=1)] = 10
     log_requests: bool = False
+    export_days: Annotated[float, msgspec.Meta(gt=0)] | None = None
     compiled: bool = True
 
     @property

@@ -13,7 +13,7 @@ from latentbandits.protocols import Contestant, Oracle, Policy, Realisation, Wor
 from latentbandits.random import Stream
 from latentbandits.settings import InvalidValueError, Vector, array, check_int
 from latentbandits.simulation.blocks import Block, play_all
-from latentbandits.simulation.loop import COUNTS, Trace, play
+from latentbandits.simulation.loop import COUNTS, Tally, Trace, play
 from latentbandits.simulation.results import Results
 from latentbandits.simulation.runs import prepare, refuse_wrong, validate
 from latentbandits.specs import policy
@@ -177,7 +177,7 @@ def record_one(
         if played.shape != (rounds, groups) or (played < 0).any() or (played >= arms).any():
             rule = f"{rounds} rows of {groups}, each an arm from 0 to {arms - 1}"
             raise InvalidValueError("record_one", "played", played.tolist(), rule)
-    trace = Trace(np.zeros((rounds, groups), np.int64), np.zeros(rounds, np.int64))
+    trace = Trace.of(rounds, groups)
     run = prepare(contestant, validate(realisation, rounds, arms, groups), random, trace=trace)._replace(played=played)
     refuse_wrong(run, (plain(play) if interpreted else fast(play))(*run))
     return trace
@@ -197,13 +197,12 @@ def believe_one(policy: Policy, realisation: Realisation, random: Stream, start:
     (20, 40)
     """
     rounds, beliefs, first = len(realisation.means), [], 0
-    run = prepare(policy, validate(realisation, rounds, policy.arms, policy.groups), random)
+    validated = validate(realisation, rounds, policy.arms, policy.groups)
+    run, means = prepare(policy, validated, random), validated.offered
     for end in range(start, rounds + 1):
-        part, size = slice(first, end), end - first
+        part = slice(first, end)
         rewards, context, available = run.rewards[part], run.context[part], run.available[part]
-        # nobody reads the trace, but with one the machine code is that of `record_one`
-        trace = Trace(np.empty((size, policy.groups), np.int64), np.empty(size, np.int64))
-        stretch = run._replace(rewards=rewards, context=context, available=available, trace=trace)
+        stretch = run._replace(rewards=rewards, context=context, available=available, tally=Tally.of(means[part]))
         refuse_wrong(stretch, fast(play)(*stretch))
         beliefs.append(policy.belief(run.memory))
         first = end

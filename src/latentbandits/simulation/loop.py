@@ -1,9 +1,10 @@
 """The loop: one policy, all rounds of a realisation or of a log.
 
-What a caller does not need is None in `Run`, and numba leaves out the branches for it when it compiles.
+Simulation and traces have one machine code of a policy: who wants no trace gives one without rounds. What else a caller does not need is
+None in `Run`, and numba leaves out the branches for it when it compiles.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -31,12 +32,25 @@ class Tally(NamedTuple):
     optimal: np.ndarray
     counts: np.ndarray
 
+    @classmethod
+    def of(cls, means: np.ndarray) -> Self:
+        """Return a tally of one bin."""
+        return cls(means, np.zeros(1), np.zeros(1), np.zeros(len(COUNTS), np.int64))
+
 
 class Trace(NamedTuple):
-    """What a policy chose: its arms (rounds, groups) and its reasons to probe (rounds,)."""
+    """What a policy chose: its arms (rounds, groups) and its reasons to probe (rounds,). Nothing is written to one without rounds."""
 
     arms: np.ndarray
     reasons: np.ndarray
+
+    @classmethod
+    def of(cls, rounds: int, groups: int) -> Self:
+        """Return a trace to write to."""
+        return cls(np.zeros((rounds, groups), np.int64), np.zeros(rounds, np.int64))
+
+
+NOT_TRACED = Trace.of(0, 0)
 
 
 class Run(NamedTuple):
@@ -50,9 +64,10 @@ class Run(NamedTuple):
     context : float array (rounds, covariates)
     available : bool array (rounds, arms), without columns where all arms always are
     late : the choices that wait for their rewards; None where rewards are there before the next choice
-    tally : where the cost is written, if it is wanted
-    trace : where the choices are written, if they are wanted
-    played : int array (rounds, groups), the arms that somebody else played and the policy learns from; None for its own
+    tally : where the cost is written; None for a log, of which no means are known
+    trace : where the choices are written
+    played : int array (rounds, groups), the arms that somebody else played and the policy learns from; None for its own. If choices are
+        traced, it chooses freely and is overruled; else that arm alone is on offer, so that it decides nothing, and claims nothing
     propensities : float array (rounds,), the probabilities of the arms in `played`, if they are known
     """
 
@@ -65,7 +80,7 @@ class Run(NamedTuple):
     available: np.ndarray
     late: Late | None = None
     tally: Tally | None = None
-    trace: Trace | None = None
+    trace: Trace = NOT_TRACED
     played: np.ndarray | None = None
     propensities: np.ndarray | None = None
 
@@ -80,7 +95,7 @@ def play(
     available: np.ndarray,
     late: Late | None,
     tally: Tally | None,
-    trace: Trace | None,
+    trace: Trace,
     played: np.ndarray | None,
     propensities: np.ndarray | None,
 ) -> int:
@@ -94,7 +109,7 @@ def play(
     """
     rounds, groups, arms = rewards.shape
     observed, received = np.zeros(context.shape[1]), np.zeros(groups)
-    bins = 1 if tally is None else len(tally.regret)
+    bins, traced = 1 if tally is None else len(tally.regret), len(trace.reasons) > 0
     leader, changed = -1, -1  # the best arm, and the round of a change that no probe has found
     for b in range(bins):
         first, end = b * rounds // bins, (b + 1) * rounds // bins
@@ -112,6 +127,9 @@ def play(
                     choice.arm_scores[arm].std_error = np.nan
                 for i in range(len(choice.tags)):
                     choice.tags[i] = 0
+                if not traced:
+                    for arm in range(arms):
+                        choice.arm_scores[arm].available = arm == played[t, 0]
             policy.choose(memory, observed, random, choice)
             best = -np.inf
             if tally is not None:
@@ -126,11 +144,14 @@ def play(
                     leader = top
             for group in range(groups):
                 arm = choice.arms[group]
-                if trace is not None:
-                    trace.arms[t, group] = arm
                 if arm < 0 or arm >= arms or not choice.arm_scores[arm].available:
                     return t
                 if played is not None:
+                    if traced:
+                        trace.arms[t, group] = arm
+                    else:
+                        for other in range(available.shape[1]):  # what it learns is about a choice among all
+                            choice.arm_scores[other].available = available[t, other]
                     arm = choice.arms[group] = played[t, group]
                     if propensities is not None:
                         choice.arm_scores[arm].probability = propensities[t]
@@ -140,12 +161,15 @@ def play(
                     lost += gap
                     hits += gap == 0
             probe_reason = choice.tags[PROBE_REASON]
+            if traced:
+                trace.reasons[t] = probe_reason
+                if played is None:
+                    for group in range(groups):
+                        trace.arms[t, group] = choice.arms[group]
             if late is None:
                 policy.learn(memory, choice, received)
             else:
                 deliver(policy, memory, choice, received, late)
-            if trace is not None:
-                trace.reasons[t] = probe_reason
             if tally is not None and probe_reason:
                 tally.counts[PROBE_ROUNDS] += 1
                 if probe_reason != CONTINUED:

@@ -9,7 +9,7 @@ from latentbandits.protocols import LARGEST_REWARD, Choice, Contestant, Oracle, 
 from latentbandits.random import Stream, stream
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.late import Late, validate_delays
-from latentbandits.simulation.loop import COUNTS, Run, Tally, Trace, play
+from latentbandits.simulation.loop import NOT_TRACED, Run, Tally, Trace, play
 
 
 def validate(realisation: Realisation, rounds: int, arms: int, groups: int) -> Realisation:
@@ -42,7 +42,7 @@ def _floats(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray
 
 
 def prepare(
-    contestant: Contestant, realisation: Realisation, random: Stream, tally: Tally | None = None, trace: Trace | None = None
+    contestant: Contestant, realisation: Realisation, random: Stream, tally: Tally | None = None, trace: Trace = NOT_TRACED
 ) -> Run:  # fmt: skip
     """Return a run on a realisation, from a fresh memory; an oracle is given the truth first."""
     policy = contestant.informed(realisation) if isinstance(contestant, Oracle) else contestant
@@ -59,7 +59,7 @@ def prepare(
     if not needed:
         context = np.zeros((len(realisation.means), 0))
     late = Late.of(policy, realisation.delays)
-    choice = Choice.blank(policy)
+    choice, tally = Choice.blank(policy), tally or Tally.of(realisation.offered)
     return Run(policy, policy.init(), choice, random, realisation.rewards, context, available, late, tally, trace)
 
 
@@ -94,5 +94,4 @@ class Runner:
     def example(self, world: World) -> Run:
         """Return a run of the types that the loop is compiled for."""
         realisation = validate(world.realise(1, self.groups, 0, 0, 0), 1, world.arms, self.groups)
-        tally = Tally(realisation.offered, np.zeros(1), np.zeros(1), np.zeros(len(COUNTS), np.int64))
-        return prepare(self.contestant, realisation, stream(0), tally)
+        return prepare(self.contestant, realisation, stream(0))

@@ -87,7 +87,12 @@ class DurableAgent(BaseAgent):
         return decision
 
     def tell(
-        self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray, *, correct: bool = False
+        self,
+        decision: Decision | str,
+        rewards: float | Sequence[float] | np.ndarray,
+        *,
+        correct: bool = False,
+        guard: float | None = None,
     ) -> Outcome:
         """Tell the rewards of a decision, given by itself or its id; of one with a window they are learned when that closes.
 
@@ -96,7 +101,7 @@ class DurableAgent(BaseAgent):
         learned either. Another value than before, and a decision of nobody, are refused; with `correct` another value replaces the one
         before, which is ``"corrected"``: see `Agent.tell`.
         """
-        return self._tell(requests.Reward(self.experiment, _id(decision), rewards, correct=correct))
+        return self._tell(requests.Reward(self.experiment, _id(decision), rewards, correct=correct, guard=guard))
 
     def forget(self, decision: Decision | str) -> Outcome:
         """End a decision whose rewards will never arrive: it is censored, and nothing is learned from it."""
@@ -111,7 +116,7 @@ class DurableAgent(BaseAgent):
         self._call(requests.Change(self.experiment, "retire", {"arm": name}))
 
     def configure(self, **changes: object) -> None:
-        """Change settings from now on: floor, holdback, control, window, default, learn, reward_range, outside or max_open."""
+        """Change settings from now on: floor, holdback, control, window, default, learn, reward_range, outside, guardrail or max_open."""
         self._call(requests.Change(self.experiment, "configure", changes))
 
     @property
@@ -203,8 +208,8 @@ def open_agent(
         As for `Agent`. A new experiment without a policy has ``"state-library"``. Both may be left out if the experiment exists, but not a
         policy from outside this package, since a file is not allowed to choose which code runs.
     **settings
-        ``seed``, ``max_open``, ``floor``, ``holdback``, ``control``, ``window``, ``default``, ``learn``, ``reward_range``, ``outside`` and
-        ``corrections``, as for `Agent`.
+        ``seed``, ``max_open``, ``floor``, ``holdback``, ``control``, ``window``, ``default``, ``learn``, ``reward_range``, ``outside``,
+        ``corrections`` and ``guardrail``, as for `Agent`.
 
     Examples
     --------

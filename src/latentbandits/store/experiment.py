@@ -4,18 +4,18 @@ Within a group of requests the state runs ahead of the store: events are applied
 has appended them. If it cannot, the ledger drops the state and makes it again from the store, so that nobody ever sees what was not stored.
 """
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from latentbandits.agent import guardrail
 from latentbandits.agent import rewards as ends
-from latentbandits.agent.decision import SESSION_DIGITS, Decision, Outcome, is_id
+from latentbandits.agent.decision import Decision, Outcome, decision_id, is_id
 from latentbandits.agent.events import ROLES, Event, rewarded, text
 from latentbandits.agent.inputs import received
-from latentbandits.agent.slots import Open
+from latentbandits.agent.slots import Open, scored
 from latentbandits.agent.spec import ANY_TIME, DECIDING, STATUSES, refuse_unclear
 from latentbandits.agent.state import Inputs, State
 from latentbandits.protocols import LARGEST_REWARD
@@ -47,9 +47,8 @@ class Experiment:
         self.pending: list[Event] = []
         self._answered: dict[str, tuple[Decision, Answered]] = {}
         self._recent: defaultdict[str, list[Event]] = defaultdict(list)  # what has happened to decisions, pending still
-        self._changed = False
+        self._scored, self._changed = 0, False
         self._minutes = Minutes(state)
-        self._session = os.urandom(SESSION_DIGITS // 2).hex()
         self.duplicates = self.conflicts = 0
 
     @property
@@ -66,6 +65,7 @@ class Experiment:
 
     def group(self) -> Group:
         """Return what is to be appended."""
+        self._write_scores()
         state, changed = self.state, self._changed
         return Group(
             self.row.id,
@@ -84,8 +84,16 @@ class Experiment:
         self.pending = []
         self._answered.clear()
         self._recent.clear()
-        self._changed = False
+        self._scored, self._changed = 0, False
         self._minutes.clear()
+
+    def _write_scores(self) -> None:
+        """Write what the policy thought of every arm, at once for all decisions that are pending and have the same arms."""
+        places = [place for place in range(self._scored, len(self.pending)) if self.pending[place].scores]
+        written = scored([self.pending[place].scores or b"" for place in places], len(self.state.player.names))
+        for place, scores in zip(places, written, strict=True):
+            self.pending[place] = Event._make((*self.pending[place][:-1], scores))
+        self._scored = len(self.pending)
 
     def answer(self, request: requests.Request, now_us: int) -> requests.Answer:
         """Answer a request at a time, or refuse it; afterwards `pending` has what must be stored before anybody hears of it."""
@@ -144,7 +152,8 @@ class Experiment:
         state, inputs = self.state, self.checked(request)
         while state.is_full:
             self._end(ends.making_room(state, now_us))
-        key, at_us = state.next_id(now_us, self._session)
+        at_us = state.next_us(now_us)
+        key = decision_id(at_us, state.head + 1, self.row.salt)
         self._minutes.turn(at_us)
         made = state.decide(key, at_us, *inputs)
         event = state.event(key, at_us, inputs, made, request.actor)
@@ -201,6 +210,7 @@ class Experiment:
             values = received(given, groups).tolist()
         values, more = ends.admitted(state, values)
         if waiting is not None and waiting.told is None:
+            more = guardrail.admitted(state, request.guard, more)
             event = ends.telling(state, key, values, more, now_us, request.actor)
             if event.kind == "reward" and more is None:  # the usual case once more
                 self._minutes.add(event, waiting)
@@ -276,6 +286,7 @@ class Experiment:
                 self._end(ends.making_room(self.state, now_us))
         event = self._event(request.kind, now_us, actor=request.actor, body=text(payload))
         self._changed = True
+        self._write_scores()  # from here on there may be another arm
         self._happen(event)
         if not self.state.spec.defers:  # of those that are known no window is waited for any more
             for key in [key for key, waiting in self.state.open.items() if waiting.told is not None]:
@@ -322,6 +333,7 @@ _CHECKS: dict[str, Callable[[Experiment, Mapping[str, Any]], Mapping[str, Any]]]
     "retire": Experiment._retiring,
     "status": Experiment._setting_status,
     "configure": Experiment._configuring,
+    "erase": lambda one, given: given,  # noqa: ARG005
 }
 _METHODS: dict[type, Callable[[Experiment, Any, int], requests.Answer]] = {
     requests.Decide: Experiment._decide,

@@ -62,6 +62,7 @@ class Table(NamedTuple):
     groups : whether any decision has groups
     after : the event after which decisions are written that were made or have changed; 0 for all
     until : the last event; what is appended later is left out
+    since_us : when the first decisions were made that are written; 0 for all
     """
 
     id: int
@@ -72,6 +73,7 @@ class Table(NamedTuple):
     groups: bool
     after: int
     until: int
+    since_us: int = 0
 
     @property
     def columns(self) -> list[str]:
@@ -120,7 +122,7 @@ def events_of(reads: Reads, experiment: int, after: int, until: int) -> Iterator
         after = found[-1].seq
 
 
-def table(reads: Reads, row: Row, after: int = 0) -> Table:
+def table(reads: Reads, row: Row, after: int = 0, since_us: int = 0) -> Table:
     """Find out what a log has: names of arms, when it learned, and which columns there are."""
     names: list[Name] = []
     learning: list[int] = []
@@ -140,19 +142,18 @@ def table(reads: Reads, row: Row, after: int = 0) -> Table:
         known, groups = known and not unknown, groups or named
         if groups and not known:
             break
-    return Table(row.id, names, learning, context, known, groups, after, row.head)
+    return Table(row.id, names, learning, context, known, groups, after, row.head, since_us)
 
 
 def _touched(reads: Reads, found: Table) -> Iterator[Event]:
     """Return the decisions that were made or have changed, each once."""
-    before = reads.newest(found.id, found.after)
     seen: set[str] = set()
     for events in events_of(reads, found.id, found.after, found.until):
         changed = dict.fromkeys(str(one.decision) for one in events if one.kind in CHANGING)
-        again = [key for key in changed if key <= before and key not in seen]
+        again = [key for key in changed if reads.number(found.id, key) <= found.after and key not in seen]
         seen.update(again)
-        yield from reads.ends(found.id, again, ("decided",)) if again else ()
-        yield from (one for one in events if one.kind == "decide")
+        made = reads.made(found.id, again) + [one for one in events if one.kind == "decide"]
+        yield from (one for one in made if one.at_us >= found.since_us)
 
 
 def rows(reads: Reads, found: Table) -> Iterator[Cells]:
@@ -211,10 +212,11 @@ def _of(event: Event, found: Table, blank: Cells, end: Cells) -> Iterator[Cells]
         yield shared | own | {name: value for name, value in some.items() if name in blank}
 
 
-def export(reads: Reads, name: str, path: Path, after: int = 0, until: int | None = None) -> int:
+def export(reads: Reads, name: str, path: Path, after: int = 0, until: int | None = None, since_us: int = 0) -> int:
     """Write the decisions of an experiment to a file, whole or not at all, in the format of its ending; return how many rows it has.
 
-    `after` and `until` are numbers of events: written are decisions that were made or have changed between them, as they were then.
+    `after` and `until` are numbers of events: written are decisions that were made or have changed between them, as they were then, none
+    from before `since_us`.
 
     Examples
     --------
@@ -234,7 +236,7 @@ def export(reads: Reads, name: str, path: Path, after: int = 0, until: int | Non
         raise InvalidValueError("store", "file", str(path), f"one whose name ends in {', '.join(ENDING)}")
     count = 0
     row = named(reads, name)
-    found = table(reads, row if until is None else row._replace(head=until), after)
+    found = table(reads, row if until is None else row._replace(head=until), after, since_us)
     with whole(path) as file:
         for content, number in pieces(reads, found, kind):
             file.write(content)

@@ -291,6 +291,11 @@ class Ledger:
                 max(held, key=lambda one: one.behind).keep(self.storage)
             self.storage.renew([held.row.id for held in self._held.values() if held.experiment is not None])
 
+    def erase(self, experiment: int, events: Sequence[int], pseudonym: str) -> None:
+        """Put a pseudonym in the place of the subject of some decisions."""
+        with self._lock:
+            self.storage.erase(experiment, events, pseudonym)
+
     def snapshot(self, name: str) -> None:
         """Keep a snapshot of an experiment now."""
         with self._lock:

@@ -6,9 +6,11 @@ Both follow from the events alone, so that `verify` can make them again.
 import json
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
+from latentbandits.agent.decision import Name
 from latentbandits.agent.events import COUNTED, Event
 from latentbandits.agent.rewards import taught
 from latentbandits.agent.slots import Open
@@ -19,6 +21,7 @@ from latentbandits.protocols import Choice
 from latentbandits.store.records import Believed, Minute
 
 MINUTE_US = 60_000_000
+DAY_US = 1440 * MINUTE_US
 UNLIKELY = 0.0005
 _ZERO = Minute(0, 0, "")[3:]
 _FIELDS = Minute._fields[3:]
@@ -133,6 +136,20 @@ def expected(arm_scores: np.ndarray, field: str = "value") -> list[float | None]
     """
     rows = zip(arm_scores["available"].tolist(), arm_scores[field].tolist(), strict=True)
     return [float(f"{value:.9g}") if available and math.isfinite(value) else None for available, value in rows]
+
+
+def likely(state: State) -> dict[Name, float]:
+    """Return the arms that would be played now, each with its probability: the policy's, or else the arm that is best for certain.
+
+    The status counts, but neither the floor nor who is held back. There are no arms if the policy has no idea without a context.
+    """
+    if state.status not in ("live", "frozen"):
+        return {cast("Name", state.spec.control): 1.0}
+    arm_scores = arm_scores_now(state)
+    chances, best = expected(arm_scores, "probability"), leader(expected(arm_scores))
+    if state.player.policy.deterministic or None in [chances[state.player.numbers[arm]] for arm in state.arms]:
+        chances = [float(arm == best) for arm in range(len(chances))]
+    return {name: chance for name, chance in zip(state.player.names, chances, strict=True) if chance}
 
 
 def leader(values: Sequence[float | None]) -> int | None:

@@ -7,6 +7,7 @@ database is the arbiter, so that one who was stopped for an hour and wakes up wr
 
 import contextlib
 import os
+import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 import psycopg
 
+from latentbandits.agent.decision import SESSIONS
 from latentbandits.agent.events import Event
 from latentbandits.settings import Above, check_range
 from latentbandits.store import queries
@@ -24,10 +26,8 @@ from latentbandits.store.schema import refuse_version, statements
 
 _PREPARING = 7_206_112_915  # the number of an advisory lock: one process makes tables at a time
 _KINDS = {
-    **dict.fromkeys((*Event._fields, *Answered._fields, *Minute._fields, *Believed._fields), "bigint[]"),
-    **dict.fromkeys(
-        ("kind", "decision", "idempotency_key", "subject", "decided_by", "actor", "body", "digest"), "text[]"
-    ),
+    **dict.fromkeys((*queries.COLUMNS, *Answered._fields, *Minute._fields, *Believed._fields), "bigint[]"),
+    **dict.fromkeys(("kind", "idempotency_key", "subject", "decided_by", "actor", "body", "digest"), "text[]"),
     **dict.fromkeys(("probability", "value", "total", "squares"), "double precision[]"),
     "scores": "bytea[]",
 }
@@ -51,20 +51,20 @@ _MOVED = (
     + " RETURNING id"
 ).replace("?", "%s")
 _PARTS = {
-    "events": ("event", Event._fields, ""),
+    "events": ("event", queries.COLUMNS, ""),
     "answered": ("request", Answered._fields, ""),
     "minutes": ("minute", Minute._fields, _conflict(queries.ADD_MINUTE)),
     "beliefs": ("belief", Believed._fields, _conflict(queries.ADD_BELIEF)),
 }
 
 
-def _append(group: Group, lease: float) -> tuple[str, list[object]]:
+def _append(group: Group, rows_of_events: Sequence[tuple[object, ...]], lease: float) -> tuple[str, list[object]]:
     """Return the statement that appends a group, and its values; it returns how many heads have moved, 1 or 0."""
     head = group.base + len(group.events)
     parts = [f"WITH moved AS ({_MOVED})"]
     values: list[object] = [lease, head, group.spec, group.status, group.experiment, group.base, group.epoch]
     given: dict[str, Sequence[tuple[object, ...]]]
-    given = {"events": group.events, "answered": group.answered, "minutes": group.minutes, "beliefs": group.beliefs}
+    given = {"events": rows_of_events, "answered": group.answered, "minutes": group.minutes, "beliefs": group.beliefs}
     for name, (table, columns, then) in _PARTS.items():
         rows = given[name]
         if rows:
@@ -129,12 +129,13 @@ class PostgreSQL(queries.Storage, Connection):
         """See `Storage`."""
         if self.experiment(name) is not None:
             raise ConflictError("store", "experiment", name, "a new name (this one is taken)")
-        sql = queries.insert("experiment", ("name", "spec", "status", "head", "epoch"), f" RETURNING {queries.ROW}")
+        sql, salt = f"{queries.ADD_EXPERIMENT} RETURNING {queries.ROW}", secrets.randbelow(SESSIONS)
         try:
             with self._transaction() as run:
-                row = Row(*run(sql, (name, spec, status, len(events), 0)).fetchall()[0])
-                for event in events:
-                    run(queries.ADD_EVENT, (row.id, *event))
+                row = Row(*run(sql, (name, spec, status, len(events), 0, salt)).fetchall()[0])
+                self._salts[row.id] = salt
+                for each in self.rows(row.id, events):
+                    run(queries.ADD_EVENT, (row.id, *each))
         except FencedError:  # by another process, at the same time
             raise ConflictError("store", "experiment", name, "a new name (this one is taken)") from None
         return row
@@ -216,7 +217,7 @@ class PostgreSQL(queries.Storage, Connection):
         began = time.monotonic()
         self._expected = {}
         groups = sorted(groups)  # one order for all: no two wait for each other
-        wanted = [_append(group, self._lease) for group in groups]
+        wanted = [_append(group, self.rows(group.experiment, group.events), self._lease) for group in groups]
         with self._asking() as connection:
             if len(wanted) == 1:
                 moved = [connection.execute(wanted[0][0], wanted[0][1]).fetchone()]

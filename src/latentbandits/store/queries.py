@@ -7,30 +7,29 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any
 
-from latentbandits.agent.events import Event
+from latentbandits.agent.decision import decision_id, is_id, place_of
+from latentbandits.agent.events import REPEATED, ROLES, Event
 from latentbandits.store.records import Answered, ApiKey, Believed, Built, Group, Minute, Owner, Row, Snapshot
-from latentbandits.store.schema import CHANGED, OF_ROLE
 
-TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
-ENDS = 200  # decisions whose ends one statement asks for: four times as many values
-ENDINGS = tuple(role for role in OF_ROLE if role != "decided")
+TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 14
+ENDS = 500  # decisions about which one statement asks
 VERSION = "SELECT COALESCE(MAX(version), 0) FROM schema_version"
-ROW = "id, name, spec, status, head, epoch"
-EVENT = ", ".join(Event._fields)
-STORY = " UNION ALL ".join(
-    f"SELECT {EVENT} FROM event WHERE experiment = ? AND decision = ? AND {kinds}" for kinds in OF_ROLE.values()
-)
+ROW = "id, name, spec, status, head, epoch, salt"
+# A column of an event says the number of the decision's event; its time, which the id has too, is there
+EVENT = f"{', '.join(Event._fields)}, (SELECT at_us FROM event AS made WHERE (experiment, seq) = (event.experiment, event.decision))"
+COLUMNS = (*Event._fields, "role")
+_ROLES = {kind: n for n, (role, kinds) in enumerate(ROLES.items()) if role not in REPEATED for kind in kinds}
 
 
 class Reads(ABC):
     """What can be read. A thread other than the writer's reads through `Storage.reader`."""
 
     place: str
-    indexed = "event"  # where events that have a role are found; an engine may have to be told by which index
+    indexed = "event"  # where events about a decision are found; an engine may have to be told by which index
 
     @abstractmethod
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
@@ -40,8 +39,26 @@ class Reads(ABC):
     def close(self) -> None:
         """Give everything back."""
 
-    def _events(self, sql: str, *values: object) -> list[Event]:
-        return list(map(Event._make, self._rows(f"SELECT {EVENT} FROM {sql}", values)))
+    @cached_property
+    def _salts(self) -> dict[int, int]:
+        return {}
+
+    def _salt(self, experiment: int) -> int:
+        if experiment not in self._salts:
+            self._salts.update(self._rows("SELECT id, salt FROM experiment WHERE id = ?", (experiment,)))
+        return self._salts.get(experiment, 0)
+
+    def number(self, experiment: int, decision: str) -> int:
+        """Return the number of the event in which a decision was made, by its id."""
+        return place_of(decision, self._salt(experiment))
+
+    def _events(self, sql: str, experiment: int, *values: object) -> list[Event]:
+        found, salt = self._rows(f"SELECT {EVENT} FROM {sql}", (experiment, *values)), self._salt(experiment)
+        events = []
+        for seq, kind, at_us, about, *rest, made_us in found:
+            key = decision_id(at_us, seq, salt) if about is None else made_us and decision_id(made_us, about, salt)
+            events.append(Event(seq, kind, at_us, key, *rest))
+        return events
 
     def experiments(self) -> list[Row]:
         """Return all experiments, in the order in which they were made."""
@@ -62,27 +79,32 @@ class Reads(ABC):
 
     def changes(self, experiment: int) -> list[Event]:
         """Return the events that concern no decision, in order: what people did."""
-        return self._events(
-            f"{self.indexed.format('changed')} WHERE experiment = ? AND {CHANGED} ORDER BY seq", experiment
-        )
+        return self._events(f"{self.indexed} WHERE experiment = ? AND decision = 0 ORDER BY seq", experiment)
 
     def story(self, experiment: int, decision: str) -> list[Event]:
         """Return everything about one decision, in order: decide, what was told, its end, a late reward, corrections."""
-        found = self._rows(STORY, (experiment, decision) * len(OF_ROLE))
-        return sorted(map(Event._make, found), key=lambda event: event.seq)
+        made = self.made(experiment, [decision])
+        return made + self.ends(experiment, [decision]) if made else []
 
-    def ends(self, experiment: int, decisions: Sequence[str], roles: Sequence[str] = ENDINGS) -> list[Event]:
-        """Return what was told of some decisions, how they ended, and corrections, in order; or the events of other roles."""
-        found: list[Any] = []
-        for begun in range(0, len(decisions), ENDS):
-            part = decisions[begun : begun + ENDS]
+    def made(self, experiment: int, decisions: Sequence[str]) -> list[Event]:
+        """Return the events of some decisions, in order, without those that were never made."""
+        wanted = set(decisions)
+        found = self._about("event", "seq", experiment, decisions)
+        return [event for event in found if event.kind == "decide" and event.decision in wanted]
+
+    def ends(self, experiment: int, decisions: Sequence[str]) -> list[Event]:
+        """Return what was told of some decisions, how they ended, and corrections, in order."""
+        return self._about(self.indexed, "decision", experiment, decisions)
+
+    def _about(self, table: str, column: str, experiment: int, decisions: Sequence[str]) -> list[Event]:
+        found: list[Event] = []
+        salt = self._salt(experiment)
+        places = [place_of(key, salt) for key in decisions if is_id(key)]
+        for begun in range(0, len(places), ENDS):
+            part = places[begun : begun + ENDS]
             marks = ", ".join("?" * len(part))
-            sql = " UNION ALL ".join(
-                f"SELECT {EVENT} FROM {self.indexed.format(role)} WHERE experiment = ? AND decision IN ({marks}) AND {OF_ROLE[role]}"
-                for role in roles
-            )
-            found += self._rows(sql, (experiment, *part) * len(roles))
-        return sorted(map(Event._make, found), key=lambda event: event.seq)
+            found += self._events(f"{table} WHERE experiment = ? AND {column} IN ({marks})", experiment, *part)
+        return sorted(found, key=lambda event: event.seq)
 
     def unknown(self, experiment: int, after: int, until: int) -> tuple[bool, bool]:
         """Return whether there are decisions between two events whose probability is not known, and some that name a subject."""
@@ -98,13 +120,10 @@ class Reads(ABC):
         found = self._events("event WHERE experiment = ? AND kind = 'decide' ORDER BY seq LIMIT 1", experiment)
         return found[0] if found else None
 
-    def newest(self, experiment: int, until: int) -> str:
-        """Return the id of the last decision up to an event, empty if there is none."""
-        sql = (
-            "SELECT decision FROM event WHERE experiment = ? AND seq <= ? AND kind = 'decide' ORDER BY seq DESC LIMIT 1"
-        )
-        found = self._rows(sql, (experiment, until))
-        return str(found[0][0]) if found else ""
+    def of_subject(self, experiment: int, subject: str, most: int) -> list[int]:
+        """Return the events of decisions that name a subject, at most so many. It goes through all events."""
+        sql = "SELECT seq FROM event WHERE experiment = ? AND subject = ? LIMIT ?"
+        return [row[0] for row in self._rows(sql, (experiment, subject, most))]
 
     def answered(self, experiment: int, key: str) -> Answered | None:
         """Return what an idempotency key stands for."""
@@ -179,6 +198,16 @@ class Storage(Reads):
     def reader(self) -> Reads:
         """Return what other threads read with; it never waits for the writer nor makes it wait."""
 
+    def rows(self, experiment: int, events: Sequence[Event]) -> list[tuple[object, ...]]:
+        """Return events as rows of the table, with `COLUMNS`."""
+        rows: list[tuple[object, ...]] = []
+        salt = self._salt(experiment)
+        for event in events:
+            seq, kind, at_us, key, *rest = event
+            about = 0 if key is None else place_of(key, salt)
+            rows.append((seq, kind, at_us, None if about == seq else about, *rest, _ROLES.get(kind)))
+        return rows
+
     # A store that one process has for itself needs none of the next five
 
     def hold(self, row: Row) -> bool:  # noqa: ARG002
@@ -211,6 +240,13 @@ class Storage(Reads):
             run("INSERT INTO schema_version VALUES (?)", (number,))
             run("DELETE FROM schema_version WHERE version = ?", (number,))
 
+    def erase(self, experiment: int, events: Sequence[int], pseudonym: str) -> None:
+        """Put a pseudonym in the place of the subject of some decisions, and forget their idempotency keys, durably."""
+        among = f"WHERE experiment = ? AND seq IN ({', '.join('?' * len(events))})"
+        with self._transaction() as run:
+            run(f"UPDATE event SET subject = ? {among}", (pseudonym, experiment, *events))
+            run(f"DELETE FROM request {among}", (experiment, *events))
+
     def add_key(self, key: ApiKey) -> None:
         """Add a key of the service, durably."""
         with self._transaction() as run:
@@ -220,6 +256,12 @@ class Storage(Reads):
         """Revoke a key by its id, durably; return whether there is such a key."""
         with self._transaction() as run:
             return bool(run(REVOKE_KEY, (at_us, key)).rowcount == 1)
+
+    def rotate_key(self, old: str, key: ApiKey, until_us: int) -> None:
+        """Add a key that takes the place of another one, which is good until a time, durably."""
+        with self._transaction() as run:
+            run(ADD_KEY, key)
+            run(EXPIRE_KEY, (until_us, until_us, old))
 
 
 def add_rows(run: Callable[..., Any], sql: str, experiment: int, rows: Sequence[Any]) -> None:
@@ -257,7 +299,8 @@ def _repeated(sql: str, times: int) -> str:
 
 
 _COUNTS = Minute._fields[3:]
-ADD_EVENT = insert("event", ("experiment", *Event._fields))
+ADD_EVENT = insert("event", ("experiment", *COLUMNS))
+ADD_EXPERIMENT = insert("experiment", ("name", "spec", "status", "head", "epoch", "salt"))
 ADD_ANSWERED = insert("request", ("experiment", *Answered._fields))
 ADD_MINUTE = insert(
     "minute",
@@ -287,6 +330,7 @@ KEEP_NEWEST = (
     "(SELECT seq FROM snapshot WHERE experiment = ? ORDER BY seq DESC LIMIT ?)"
 )
 REVOKE_KEY = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
+EXPIRE_KEY = "UPDATE api_key SET expires_us = CASE WHEN expires_us < ? THEN expires_us ELSE ? END WHERE id = ?"
 MOVE_HEAD = (
     "UPDATE experiment SET head = ?, spec = COALESCE(?, spec), status = COALESCE(?, status) "
     "WHERE id = ? AND head = ? AND epoch = ?"

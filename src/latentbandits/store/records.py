@@ -8,7 +8,11 @@ from latentbandits.agent.events import Event
 
 
 class Row(NamedTuple):
-    """An experiment: its number, its name, and what it is as of the event `head`. `epoch` says who may append."""
+    """An experiment: its number, its name, and what it is as of the event `head`. `epoch` says who may append.
+
+    The id of a decision is its time and, counted from the `salt`, the number of its event: so a decision is found where it is, and no other
+    experiment has the id.
+    """
 
     id: int
     name: str
@@ -16,6 +20,7 @@ class Row(NamedTuple):
     status: str
     head: int
     epoch: int
+    salt: int
 
 
 class Answered(NamedTuple):
@@ -92,6 +97,7 @@ class ApiKey(NamedTuple):
     created_us: int
     created_by: str | None
     revoked_us: int | None
+    expires_us: int | None = None
 
     @property
     def roles(self) -> list[str]:

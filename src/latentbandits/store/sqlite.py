@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from latentbandits.agent.decision import SESSIONS
 from latentbandits.agent.events import Event
 from latentbandits.files import Held
 from latentbandits.settings import InvalidValueError
@@ -16,7 +18,7 @@ from latentbandits.store.records import Group, Row
 from latentbandits.store.schema import refuse_version, statements
 
 _BUSY = 10_000  # ms that a reader waits while a file is being recovered
-_INDEXED = "event INDEXED BY event_{}"  # left to itself, SQLite goes through all events
+_INDEXED = "event INDEXED BY event_about"  # left to itself, SQLite goes through all events
 _PAGES = 8_000  # of the write-ahead log, about 32 MB, after which they are written back: a commit in which that happens takes longer
 _BOUND = 64 * 2**20  # bytes that the write-ahead log keeps when it starts again
 
@@ -172,13 +174,12 @@ class SQLite(queries.Storage):
         if self.experiment(name) is not None:
             raise ConflictError("store", "experiment", name, "a new name (this one is taken)")
         with self._transaction() as run:
-            sql = queries.insert("experiment", ("name", "spec", "status", "head", "epoch"))
-            number = run(sql, (name, spec, status, len(events), 0)).lastrowid
-            for event in events:
-                run(queries.ADD_EVENT, (number, *event))
-        made = self.experiment(name)
-        assert made is not None
-        return made
+            salt = secrets.randbelow(SESSIONS)
+            number = run(queries.ADD_EXPERIMENT, (name, spec, status, len(events), 0, salt)).lastrowid
+            assert number is not None
+            for row in self.rows(number, events):
+                run(queries.ADD_EVENT, (number, *row))
+        return Row(number, name, spec, status, len(events), 0, salt)
 
     def claim(self, experiment: int, build: str = "") -> Row:
         """See `Storage`."""
@@ -196,12 +197,21 @@ class SQLite(queries.Storage):
                 if moved.rowcount != 1:
                     raise self._fenced(number)
                 for sql, rows in (
-                    (queries.ADD_EVENT, group.events),
+                    (queries.ADD_EVENT, self.rows(number, group.events)),
                     (queries.ADD_ANSWERED, group.answered),
                     (queries.ADD_MINUTE, group.minutes),
                     (queries.ADD_BELIEF, group.beliefs),
                 ):
                     queries.add_rows(run, sql, number, rows)
+
+    def erase(self, experiment: int, events: Sequence[int], pseudonym: str) -> None:
+        """See `Storage`; what was written before is overwritten, also in the write-ahead log."""
+        self._rows("PRAGMA secure_delete = ON")
+        try:
+            super().erase(experiment, events, pseudonym)
+            self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._rows("PRAGMA secure_delete = OFF")
 
     def reader(self) -> "Reader":
         """See `Storage`."""

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Self
 
 from latentbandits.agent.decision import Name
+from latentbandits.agent.guardrail import Guarded, guarded
 from latentbandits.agent.rewards import one_sided
 from latentbandits.agent.spec import Spec
 from latentbandits.beliefs import Belief
@@ -29,6 +30,7 @@ class View(NamedTuple):
     diverged : decisions that came out otherwise when they were repeated by another build
     id : the number that the store gives it
     names : names of all arms that it ever had, by their number
+    broken : arms that break the guardrail, each with the regime in which it does
     """
 
     name: str
@@ -49,6 +51,7 @@ class View(NamedTuple):
     diverged: int
     id: int
     names: list[Name]
+    broken: tuple[Guarded, ...]
 
     @classmethod
     def of(cls, experiment: Experiment, compiled: bool, snapshot: int) -> Self:
@@ -58,4 +61,5 @@ class View(NamedTuple):
         return cls(
             row.name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, experiment.counts, len(state.open),
             state.waiting, one_sided(state), oldest, belief_of(state), compiled, snapshot, state.diverged, row.id, list(state.player.names),
+            tuple(one for one in guarded(state) if not one.kept),
         )  # fmt: skip

@@ -248,12 +248,25 @@ def markdown(judged: Judged) -> str:
             "|---|---|---|---|---|",
         ]
         lines += [
-            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.wording} | {_cell(x.why)} |"
+            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(shortened(x.measured))} | {x.wording} | {_cell(x.why)} |"
             for x in chosen
         ]
     lines += ["", "## What the paper does not state", "", LEDGER, "", "| reading | values | why |", "|---|---|---|"]
     lines += [f"| {' | '.join(map(_cell, line))} |" for line in ledger()]
     return "\n".join(lines) + "\n"
+
+
+def shortened(measured: str) -> str:
+    """Return what was measured without the verdict under every single reading, which the page has.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.report.verdicts import shortened
+    >>> shortened("0.97; holds under 2, tied under 2 of 4 readings; residual: after (holds), before (tied)")
+    '0.97; holds under 2, tied under 2 of 4 readings'
+    """
+    told, of, _ = measured.partition(" readings; ")
+    return f"{told} readings" if of else measured
 
 
 def _cell(plain: str) -> str:

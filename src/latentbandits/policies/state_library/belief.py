@@ -1,14 +1,20 @@
 """What StateLibrary believes, in a form to read."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.beliefs import Belief, Remembered
 from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library.amounts import pays_amounts
+from latentbandits.policies.state_library.evidence import compare
 from latentbandits.policies.state_library.memory import Covariates, Library, Memory
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 
 def probabilities(library: Library, deviation: np.ndarray) -> np.ndarray:
@@ -64,7 +70,7 @@ def slopes_of(covariates: Covariates) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row if learned else [math.nan] * len(row)) for row, learned in rows)
 
 
-def belief(memory: Memory) -> Belief:
+def belief(policy: "StateLibrary", memory: Memory) -> Belief:
     """Return what the policy believes."""
     library, scale, slopes = memory.library, memory.standard.scale[0], slopes_of(memory.covariates)
     core, low, high = library.core[0], float(scale.low), float(scale.high)
@@ -101,4 +107,5 @@ def belief(memory: Memory) -> Belief:
         particles=len(live),
         slopes=slopes,
         lag_weight=1.0 - float(memory.lag.core[0].blend),
+        evidence=compare(memory.evidence, library, policy.levels > 0 and not pays_amounts(memory.standard)),
     )

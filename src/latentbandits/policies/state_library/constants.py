@@ -93,6 +93,9 @@ FAR_FEATURE = 10.0  # deviations from its average at which a feature is cut off 
 USUAL_ROUNDS = 30  # rounds that show what is usual | not measured alone
 LEAST_DIFFERENCE = 0.1  # least variance of a difference without effects, in that of noise | not measured alone
 
+# --- evidence: no choice depends on it ---
+PACES = (0.0, 0.001, 0.01, 0.1)  # of means, in variances of the noise per round; the first is one state | resolution
+
 # --- index ---
 OPTIMISM = 2.0  # bonus of an arm, in standard errors of its value | measured: 1.5 and 3 instead 1.032, 0.998
 TESTING = 0.35  # of the worth of telling particles apart | measured: 0.25, 0.5 and 0.8 instead 0.998, 1.006, 1.043
@@ -104,6 +107,7 @@ LEAVING = 2.0  # pseudo-changes of the hazard of one state in tests | measured: 
 # --- correctors: lag ---
 LAG_REWARDS = 2.0  # rewards that an arm's overall mean is worth in every cell | not measured alone
 LAG_RADIUS = 3.0  # noises from all levels at which a reward makes a new one | measured: 1.5 instead 1.00 but for one
+LAG_CELLS = 2**20  # of the table, 32 MB: all 32 levels of up to 181 arms, none of more than 1,024 | a bound of memory
 LAG_FADING = 1000  # rewards that a level can weigh | not measured alone
 LAG_MEMORY = 0.999  # per round, of the regression that sets the blend | not measured alone
 LAG_PRIOR = 0.5  # what the library starts with in it, in squared ranges | not measured alone

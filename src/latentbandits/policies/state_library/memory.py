@@ -153,6 +153,8 @@ Checked = record_type(
 StalenessCore = record_type(odds=float)  # of its explanation against the library's
 # The round in which an arm was played last and the id of the state then, and what not having looked since is likely to have cost
 StaleArm = record_type(played=int, state=int, loss=float)
+# Rewards that all explanations have learned from; log evidence of the lag model, and the sum of its squared errors
+EvidenceCore = record_type(rounds=int, lag=float, squares=float)
 Observation = record_type(
     first=int,  # arm and mean reward of the first group, or of all if they played the same
     reward=float,
@@ -261,6 +263,15 @@ class Staleness(NamedTuple):
     arms: Annotated[np.ndarray, StaleArm, "arms"]
 
 
+class Evidence(NamedTuple):
+    """What other explanations made of the rewards, see `evidence`."""
+
+    core: Annotated[np.ndarray, EvidenceCore, 1]
+    walks: Annotated[np.ndarray, np.float64, len(constants.PACES)]  # log evidence of means that move, by pace
+    means: Annotated[np.ndarray, Mean, len(constants.PACES), "arms"]
+    played: Annotated[np.ndarray, np.int64, "arms"]  # the latest round in which an arm was played
+
+
 class History(NamedTuple):
     """The last rounds learned, and those whose rewards are under way, see `history`."""
 
@@ -312,6 +323,7 @@ class Memory(NamedTuple):
     lag: Lag
     trust: Trust
     staleness: Staleness
+    evidence: Evidence
     history: History
     regimes: Regimes
     outlook: Outlook

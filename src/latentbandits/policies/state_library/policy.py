@@ -10,7 +10,7 @@ from latentbandits.compiled import kernel
 from latentbandits.memories import parts
 from latentbandits.noise import start_noise
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
-from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library import constants, evidence
 from latentbandits.policies.state_library.amounts import count_rewards, is_mistake, pays_amounts, was_mistaken
 from latentbandits.policies.state_library.belief import belief
 from latentbandits.policies.state_library.correctors import lag, staleness, trust
@@ -50,6 +50,7 @@ def restart(policy: "StateLibrary", memory: Memory) -> None:
     memory.regimes.core[0].shown = 0
     lag.reset(memory.lag, scale)
     staleness.reset(memory.staleness)
+    evidence.reset(memory.evidence, scale.centre)
 
 
 @kernel
@@ -64,13 +65,14 @@ def learn_round(policy: "StateLibrary", memory: Memory, i: int) -> None:
         if look:
             stay = staying(library.particles[library.core[0].best])
             rival = staleness.predicted(memory.staleness, library, emission, outcome, stay)
+    evidence.weigh(memory.evidence, library, memory.lag, standard, emission, outcome)
     log_evidence = step(policy, library, standard.deviation, emission, outcome, seen.u)
     if policy.staleness:
         if look:
             staleness.weigh(memory.staleness, rival - log_evidence)
         staleness.note_played(memory.staleness, library, outcome, seen.number)
     seen.state = id_at(library, seen.number)
-    if policy.levels > 0:
+    if memory.lag.levels.shape[1] > 0:
         lag.learn(memory.lag, outcome, standard.noise[0].sd)
 
 
@@ -164,7 +166,8 @@ class StateLibrary(PlainPolicy):
     floor : float
         Weight below which a particle survives by chance alone: lower is more accurate and slower.
     levels : int
-        Levels of lagged rewards per arm; 0 for no lag model.
+        Levels of lagged rewards per arm; 0 for no lag model. With more than 181 arms fewer are kept, so that the memory stays below 34 MB,
+        and with more than 1,024 none: no arm would be tried often enough after every level of every other.
     trust : bool
         Whether the arm played most is played instead where the library's preferences for others prove untrue.
     staleness : bool
@@ -203,10 +206,13 @@ class StateLibrary(PlainPolicy):
                 raise InvalidValueError(
                     "StateLibrary", name, size, f"0, or from {constants.NARROW:g} to {constants.WIDE:g}"
                 )
-        cells = self.particles * self.states * (self.states + self.arms) + self.arms * self.arms * self.levels
+        cells = self.particles * self.states * (self.states + self.arms)
         if cells > 50_000_000:
             raise InvalidValueError(
-                "StateLibrary", "particles x states x (states + arms)", cells, "at most 50000000 numbers"
+                "StateLibrary",
+                "particles x states x (states + arms)",
+                cells,
+                "at most 50000000 numbers: lower states or particles",
             )
 
     @property
@@ -222,7 +228,10 @@ class StateLibrary(PlainPolicy):
     def init(self) -> Memory:
         """Return the memory before the first round."""
         ranged = self.high > self.low
-        memory: Memory = empty(Memory, {**self._asdict(), "branches": self.particles * (self.states + 2)})
+        levels = min(self.levels, constants.LAG_CELLS // self.arms**2)
+        memory: Memory = empty(
+            Memory, {**self._asdict(), "levels": levels, "branches": self.particles * (self.states + 2)}
+        )
         memory.covariates.features["prior"] = constants.SLOPE_VARIANCE
         start_noise(memory.standard.noise[0], self.noise if ranged else 0.0, self.high - self.low)
         start_noise(memory.standard.noise[1], 1.0, 0.0)
@@ -296,7 +305,7 @@ class StateLibrary(PlainPolicy):
             start = max(1, core.rounds - constants.HISTORY + 1)
             memory.library.core[0].front = history.rounds[(start - 1) % constants.HISTORY].number - 1
             restart(self, memory)
-        elif self.levels > 0 and memory.lag.core[0].arm >= 0 and in_turn and not math.isnan(by_library):
+        elif memory.lag.levels.shape[1] > 0 and memory.lag.core[0].arm >= 0 and in_turn and not math.isnan(by_library):
             lag.weigh(memory.lag, scale.high - scale.low, outcome.first, outcome.reward, by_library)
         for i in range(start, core.rounds + 1):
             learn_round(self, memory, i)
@@ -307,8 +316,11 @@ class StateLibrary(PlainPolicy):
     def grow(self, memory: Memory) -> Memory:
         """Return the memory with one arm more, of which nothing is known in any state."""
         larger = self.larger().init()
+        if larger.lag.levels.shape[1] < memory.lag.levels.shape[1]:  # a table of other levels begins anew
+            lag.reset(larger.lag, memory.standard.scale[0])
+            memory = memory._replace(lag=larger.lag)
         corner(parts(larger).values(), parts(memory).values())
-        for rows in (larger.library.means[:, :, -1:], larger.lag.arms[-1:]):
+        for rows in (larger.library.means[:, :, -1:], larger.lag.arms[-1:], larger.evidence.means[:, -1:]):
             rows["average"] = memory.standard.scale[0].centre
         return larger
 
@@ -340,4 +352,4 @@ class StateLibrary(PlainPolicy):
         >>> [[round(slope, 1) for slope in slopes] for slopes in agent.belief.slopes]
         [[0.0], [0.5]]
         """
-        return belief(memory)
+        return belief(self, memory)

@@ -18,7 +18,7 @@ from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.amounts import forget_amounts
 from latentbandits.policies.state_library.covariates import shrink_difference
 from latentbandits.policies.state_library.emissions import Outcome, set_gaussians
-from latentbandits.policies.state_library.memory import FEATURES, Covariates, Library, Memory, Standard
+from latentbandits.policies.state_library.memory import FEATURES, Covariates, Memory, Standard
 from latentbandits.protocols import Choice, Record
 
 if TYPE_CHECKING:
@@ -70,20 +70,18 @@ def first_scale(standard: Standard, given: float, arms: int, rounds: int, low: f
 
 
 @kernel
-def rebase(library: Library, standard: Standard, centre: float, spread: float) -> None:
-    """Move all remembered means from the prior that they were learned with (its middle and spread) to the present one.
+def rebase(means: np.ndarray, known: int, standard: Standard, centre: float, spread: float) -> None:
+    """Move the means of some states from the prior that they were learned with (its middle and spread) to the present one.
 
     mean <- (mean * (n + w) - w * centre + w' * centre') / (n + w');  w = (noise / spread)^2
     """
     scale, sd = standard.scale[0], standard.noise[0].sd
     before, after = (sd / spread) * (sd / spread), (sd / scale.spread) * (sd / scale.spread)
-    for i in range(library.core[0].live):
-        slot = library.slots[i]
-        for k in range(library.particles[slot].known):
-            for arm in range(library.means.shape[2]):
-                mean = library.means[slot, k, arm]
-                total = mean.average * (mean.count + before) - before * centre
-                mean.average = (total + after * scale.centre) / (mean.count + after)
+    for k in range(known):
+        for arm in range(means.shape[1]):
+            mean = means[k, arm]
+            total = mean.average * (mean.count + before) - before * centre
+            mean.average = (total + after * scale.centre) / (mean.count + after)
 
 
 @kernel
@@ -130,7 +128,11 @@ def widen(memory: Memory, groups: int, low: float, high: float) -> bool:
         set_range(scale, low - constants.WIDEN * (scale.high - low), scale.high)
     if memory.core[0].rounds <= constants.HISTORY:
         return True
-    rebase(memory.library, memory.standard, centre, spread)
+    library = memory.library
+    for i in range(library.core[0].live):
+        slot = library.slots[i]
+        rebase(library.means[slot], library.particles[slot].known, memory.standard, centre, spread)
+    rebase(memory.evidence.means, len(memory.evidence.means), memory.standard, centre, spread)
     set_gaussians(memory.standard, groups)
     return False
 

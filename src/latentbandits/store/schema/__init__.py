@@ -2,25 +2,10 @@
 
 from pathlib import Path
 
-from latentbandits.agent.events import REPEATED, ROLES
 from latentbandits.settings import InvalidValueError
 
 VERSION = 1
-
-
-def _among(kinds: tuple[str, ...]) -> str:
-    return f"({', '.join(repr(kind) for kind in kinds)})"
-
-
-# Conditions that say which events have a role for a decision, and which concern none: an index each
-OF_ROLE = {role: f"kind IN {_among(kinds)}" for role, kinds in ROLES.items()}
-CHANGED = f"kind NOT IN {_among(sum(ROLES.values(), ()))}"
 _SHARED = (
-    *(
-        f"CREATE {'' if role in REPEATED else 'UNIQUE '}INDEX event_{role} ON event (experiment, decision) WHERE {kinds}"
-        for role, kinds in OF_ROLE.items()
-    ),
-    f"CREATE INDEX event_changed ON event (experiment, seq) WHERE {CHANGED}",
     "CREATE TABLE schema_version (version BIGINT PRIMARY KEY)",
     f"INSERT INTO schema_version VALUES ({VERSION})",
 )

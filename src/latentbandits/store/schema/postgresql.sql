@@ -7,6 +7,7 @@ CREATE TABLE experiment (
     status TEXT NOT NULL,         -- as of the head
     head BIGINT NOT NULL,         -- seq of the last event
     epoch BIGINT NOT NULL,        -- of whoever may append
+    salt BIGINT NOT NULL,         -- the ids of decisions count from it
     owner TEXT,                   -- who that is, until the lease ends
     address TEXT,                 -- where others reach it, null if they cannot
     lease_until TIMESTAMPTZ NOT NULL DEFAULT '-infinity'
@@ -17,7 +18,7 @@ CREATE TABLE event (
     seq BIGINT NOT NULL,
     kind TEXT NOT NULL,
     at_us BIGINT NOT NULL,        -- microseconds since 1970; never decreases
-    decision TEXT COLLATE "C",         -- its id
+    decision BIGINT,              -- seq of the decision that it is about; 0: it is about none; null: it is one
     subject TEXT,
     arm BIGINT,
     decided_by TEXT,
@@ -26,8 +27,12 @@ CREATE TABLE event (
     actor TEXT,                   -- who did it
     body TEXT,                    -- JSON: what has no column
     scores BYTEA,                 -- of every arm: available, value, index, std_error, probability, as 32-bit numbers
-    PRIMARY KEY (experiment, seq)
+    role SMALLINT,                -- what it is to that decision; each once, but for null
+    PRIMARY KEY (experiment, seq),
+    CHECK ((kind = 'decide') = (decision IS NULL))
 );
+
+CREATE UNIQUE INDEX event_about ON event (experiment, decision, role) WHERE decision IS NOT NULL;
 
 CREATE TABLE request (            -- idempotency keys: which decision was the answer
     experiment BIGINT NOT NULL,
@@ -89,5 +94,6 @@ CREATE TABLE api_key (
     digest TEXT NOT NULL UNIQUE,  -- of the secret
     created_us BIGINT NOT NULL,
     created_by TEXT,
-    revoked_us BIGINT
+    revoked_us BIGINT,
+    expires_us BIGINT             -- null for never
 );

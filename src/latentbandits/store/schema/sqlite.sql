@@ -6,7 +6,8 @@ CREATE TABLE experiment (
     spec TEXT NOT NULL,           -- as of the head
     status TEXT NOT NULL,         -- as of the head
     head INTEGER NOT NULL,        -- seq of the last event
-    epoch INTEGER NOT NULL        -- of whoever may append
+    epoch INTEGER NOT NULL,       -- of whoever may append
+    salt INTEGER NOT NULL         -- the ids of decisions count from it
 ) STRICT;
 
 CREATE TABLE event (
@@ -14,7 +15,7 @@ CREATE TABLE event (
     seq INTEGER NOT NULL,
     kind TEXT NOT NULL,
     at_us INTEGER NOT NULL,       -- microseconds since 1970; never decreases
-    decision TEXT,                     -- its id
+    decision INTEGER,             -- seq of the decision that it is about; 0: it is about none; null: it is one
     subject TEXT,
     arm INTEGER,
     decided_by TEXT,
@@ -23,8 +24,12 @@ CREATE TABLE event (
     actor TEXT,                   -- who did it
     body TEXT,                    -- JSON: what has no column
     scores BLOB,                  -- of every arm: available, value, index, std_error, probability, as 32-bit numbers
-    PRIMARY KEY (experiment, seq)
+    role INTEGER,                 -- what it is to that decision; each once, but for null
+    PRIMARY KEY (experiment, seq),
+    CHECK ((kind = 'decide') = (decision IS NULL))
 ) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX event_about ON event (experiment, decision, role) WHERE decision IS NOT NULL;
 
 CREATE TABLE request (            -- idempotency keys: which decision was the answer
     experiment INTEGER NOT NULL,
@@ -86,5 +91,6 @@ CREATE TABLE api_key (
     digest TEXT NOT NULL UNIQUE,  -- of the secret
     created_us INTEGER NOT NULL,
     created_by TEXT,
-    revoked_us INTEGER
+    revoked_us INTEGER,
+    expires_us INTEGER            -- null for never
 ) STRICT, WITHOUT ROWID;
