@@ -193,7 +193,7 @@ def _state(policy: Policy, record: StateRecord, diverged: int, arrays: Arrays, e
         mixing,
         {numbers[name] for name in record["retired"]},
     )
-    player.open, player.delays = _open(record, arrays, policy), Delays(map(int, record["delays"]))
+    player.open, player.delays = _open(record, arrays, policy), Delays(map(int, record.get("delays", ())))
     counts = {name: int(record["counts"][name]) for name in COUNTS}
     state = State(
         spec,
