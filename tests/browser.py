@@ -128,3 +128,19 @@ class Visit:
         self.page.fill("#key", secret)
         self.page.press("#key", "Enter")
         return self.page
+
+
+def number(page: Page, name: str) -> int:
+    """Return a number of the reward pipe."""
+    text = page.locator("#health div", has=page.get_by_text(name, exact=True)).locator("dd").inner_text()
+    return int(text.split()[0].replace(",", ""))
+
+
+def said(belief: float) -> str:
+    """Return how the page says a belief: never as certain, unless it is."""
+    return "over 0.99" if 0.995 <= belief < 1 else "under 0.01" if 0 < belief < 0.005 else f"{belief:.2f}"
+
+
+def confirmed(page: Page, button: str) -> None:
+    page.locator("#actions").get_by_role("button", name=button).click()
+    page.locator("#dialog-do").click()

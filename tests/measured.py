@@ -1,7 +1,8 @@
 """Write the tables of docs/main-table.md, claims.md, data.md, stress.md and results.md from the results of a full run.
 
 ``python -m tests.measured results`` after ``latentbandits reproduce --full``; ``python -m tests.measured results table2`` for the main
-table alone, of which ``latentbandits reproduce`` has all. The sentences around the tables are written by hand: read them again.
+table alone, of which ``latentbandits reproduce`` has all; ``python -m tests.measured results field`` for the
+field study, with its data at hand. The sentences around the tables are written by hand: read them again.
 """
 
 import re
@@ -14,6 +15,9 @@ import pandas as pd
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, SINGLE_GROUP
 from latentbandits.presentation.numbers import figure
 from latentbandits.presentation.palette import label, plotting, saved
+from latentbandits_studies.experiments.field import beliefs
+from latentbandits_studies.experiments.field import claims as field
+from latentbandits_studies.experiments.field import shares as field_shares
 from latentbandits_studies.experiments.paper.worlds import LIBRARY_TWO
 from latentbandits_studies.experiments.real import claims as real
 from latentbandits_studies.experiments.real import shares
@@ -31,7 +35,7 @@ SHOWN = 9  # policies of the stress worlds
 
 def real_row(results: pd.DataFrame, line: dict[str, Any]) -> str:
     """Return a dataset's row."""
-    bounds = real.bounds(results, line["dataset"])
+    bounds = real.played(results)[line["dataset"]].bounds
     switching = ", ".join(f"{reward:.4g}" for reward in bounds.switching.values())
     rank = f"{line['rank']} of {line['policies']}"
     if line["rank"] > 1:
@@ -83,6 +87,42 @@ def time_rows(folder: Path) -> list[str]:
     return [f"| {name} | {found[name]['rounds'] / 1e6:,.0f} | {found[name]['seconds']:.1f} |" for name in ids()]
 
 
+def trait_rows(results: pd.DataFrame) -> list[str]:
+    """Return what each trace of the field study is like."""
+    return [
+        f"| {name} | {one.rounds:,} x {one.arms}{f', {one.records} records' if one.records > 1 else ''} | {one.persistence:.2f} "
+        f"| {one.gains[0]:.2f} ({one.shuffled[0]:.2f}), {one.gains[1]:.2f} ({one.shuffled[1]:.2f}) | {one.new:.2f} "
+        f"| {one.kind}{f': {one.why}' if one.why else ''} |"
+        for name, one in field.kinds(results).items()
+    ]
+
+
+def field_rows(results: pd.DataFrame) -> list[str]:
+    """Return what came out on each trace of the field study."""
+    return [
+        f"| {line['dataset']} | {line['kind']} | {line['best_arm_reward']:.4g}; {line['leader']:.4g} "
+        f"| {line['switches_10']:.4g}, {line['switches_100']:.4g} | {line['reward']:.4g} | {difference(line, 'gain')} "
+        f"| {line['rank']} of {line['policies']} | `{line['other']}` | {difference(line, 'difference')} | {difference(line, 'memory')} "
+        f"| {line['gain'] / (line['switches_100'] - line['best_arm_reward']):+.2f} |"
+        for line in field.standings(results).to_dict("records")
+    ]
+
+
+def difference(line: dict[str, Any], name: str) -> str:
+    """Return a difference and its interval."""
+    return f"{line[name]:+.2g} ({line[f'{name}_low']:+.2g} to {line[f'{name}_high']:+.2g})"
+
+
+def study(folder: Path) -> None:
+    """Write the tables and figures of the field study, with the data at hand."""
+    results, page = pd.read_parquet(folder / "field.parquet"), DOCS / "field.md"
+    replaced(page, "| trace | rounds and arms |", trait_rows(results))
+    replaced(page, "| trace | kind |", field_rows(results))
+    with plotting():
+        (DOCS / "field.svg").write_bytes(saved(field_shares(results), "svg"))
+        (DOCS / "field-beliefs.svg").write_bytes(saved(beliefs(results), "svg"))
+
+
 def replaced(page: Path, head: str, rows: list[str]) -> None:
     """Write rows below the table head of a page that begins with `head`."""
     pattern = re.compile(rf"({re.escape(head)}[^\n]*\n\|[-|]+\n)(?:\|[^\n]*\n)+")
@@ -128,4 +168,5 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    (main_table if "table2" in sys.argv[2:] else main)(Path(sys.argv[1]))
+    parts = {"table2": main_table, "field": study}
+    parts.get(sys.argv[-1], main)(Path(sys.argv[1]))

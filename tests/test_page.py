@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from latentbandits.serve.page import FOLDER
-from tests.browser import PATIENCE, Site, Visit, browser, wait_until
+from tests.browser import PATIENCE, Site, Visit, browser, confirmed, number, said, wait_until
 from tests.services import ADMIN
 
 HOSTILE = '<img src=x onerror="window.hacked=1">'
+TEXTS = "(asked) => asked.map((one) => document.querySelector(one).textContent)"
 Open = Callable[..., Visit]
 
 
@@ -46,22 +47,6 @@ def visit(chromium: Browser, site: Site) -> Iterator[Open]:
         one.context.close()
         assert one.said == []
         assert all(address.startswith(f"{site.url}/") for address in one.asked)
-
-
-def number(page: Page, name: str) -> int:
-    """Return a number of the reward pipe."""
-    text = page.locator("#health div", has=page.get_by_text(name, exact=True)).locator("dd").inner_text()
-    return int(text.split()[0].replace(",", ""))
-
-
-def said(belief: float) -> str:
-    """Return how the page says a belief: never as certain, unless it is."""
-    return "over 0.99" if 0.995 <= belief < 1 else "under 0.01" if 0 < belief < 0.005 else f"{belief:.2f}"
-
-
-def confirmed(page: Page, button: str) -> None:
-    page.locator("#actions").get_by_role("button", name=button).click()
-    page.locator("#dialog-do").click()
 
 
 def test_the_key_is_asked_for_once_and_stays_in_the_tab(visit: Open, site: Site) -> None:
@@ -100,7 +85,8 @@ def test_the_top_says_what_is_best_now_the_gain_and_the_pipe(visit: Open, site: 
     expect(page.locator("#regime")).to_contain_text(f"belief {said(now['regime']['probability'])}")
     expect(page.locator("#seen")).to_have_text(re.compile(r"^(Seen before: \d+(st|nd|rd|th) visit|First visit)"))
     gain = site.send("GET", "/experiments/demo-offers/gain")
-    verdict = "Yes" if gain["low"] > 0 else "No, less" if gain["high"] < 0 else "Not clear yet"
+    low, high = gain["low"] or 0, gain["high"] or 0
+    verdict = "Yes" if low > 0 else "No, less" if high < 0 else "Not clear yet"
     expect(page.locator("#gain")).to_have_text(re.compile(rf"^{verdict}: [+\u2212][\d.]+ per decision$"))
     expect(page.locator("#gain-more")).to_contain_text("95 % interval")
     expect(page.locator("#pipe")).to_have_text("Healthy")
@@ -110,18 +96,17 @@ def test_the_top_says_what_is_best_now_the_gain_and_the_pipe(visit: Open, site: 
 
 def test_charts_have_tables_with_the_numbers_of_the_service(visit: Open, site: Site) -> None:
     page = visit().enter()
+    lines = page.locator("#belief-chart line.change")
 
     def drawn_as_told() -> bool:
         """Compare both anew: windows that close may change the present regime between two reads."""
         minutes = site.send("GET", "/experiments/demo-offers/timeline")["minutes"]
         changes = sum(bool(a["current"] != b["current"]) for a, b in itertools.pairwise(minutes))
-        return changes > 0 and page.locator("#belief-chart line.change").count() == changes
+        return changes > 0 and lines.count() == changes
 
     wait_until(drawn_as_told)
     page.click("#visits-table summary")
-    wait_until(
-        lambda: page.locator("#visits-table tbody tr").count() == 1 + page.locator("#belief-chart line.change").count()
-    )
+    wait_until(lambda: page.locator("#visits-table tbody tr").count() == 1 + lines.count())
     page.click("#allocation-table summary")
     counts = page.locator("#allocation-table tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.cells].slice(1).map(cell => Number(cell.textContent)))"
@@ -138,7 +123,7 @@ def test_charts_have_tables_with_the_numbers_of_the_service(visit: Open, site: S
         "cells => [...new Set(cells.map(cell => cell.textContent + ' ' + cell.firstChild.className))]"
     )
     assert len(colours) == 3  # the same colour for the same arm in all regimes
-    page.locator("#belief-chart svg").hover(position={"x": 900, "y": 80})
+    page.locator("#belief-chart svg").hover(position={"x": 400, "y": 80})
     expect(page.locator("#belief-chart output")).to_have_text(re.compile(r"^\d\d:\d\d: .+ [01]\.\d\d"))
 
 
@@ -265,6 +250,21 @@ def test_a_phone_shows_it_without_scrolling_sideways(visit: Open, scheme: str) -
     assert (brightness[0] > brightness[1]) == (scheme == "light")
 
 
+def test_a_desktop_has_one_screen_with_a_line_per_arm(visit: Open, site: Site) -> None:
+    """What is now does not scroll away, and headline, board and cards agree (mutation: paint the cards when all is read alone)."""
+    page = visit(viewport={"width": 1280, "height": 800}).enter()
+    page.wait_for_selector("#changes table")
+    assert page.evaluate("document.documentElement.scrollHeight") == 800
+    expect(page.locator("#board tbody tr")).to_have_count(3)
+
+    asked = ["#best strong", "#board strong", "#regime", "#board-note", ".regime.here h3"]
+    for _ in range(20):
+        best, bold, regime, note, here = page.evaluate(TEXTS, asked)
+        assert (best, regime.split(",")[0].lower()) == (bold, note.split(";")[0][3:])
+        assert here.startswith(note.split(";")[0][3:])
+    assert page.locator("#board-note").bounding_box()["y"] < 400  # type: ignore[index]
+
+
 def test_the_keyboard_reaches_everything_and_focus_is_seen(visit: Open) -> None:
     page = visit().enter()
     page.wait_for_selector("#changes table")
@@ -276,7 +276,7 @@ def test_the_keyboard_reaches_everything_and_focus_is_seen(visit: Open) -> None:
     assert page.url.endswith("#demo-offers")
     page.locator("h1").click()
     reached = set()
-    for _ in range(20):
+    for _ in range(22):
         page.keyboard.press("Tab")
         found = page.evaluate(
             "(e => [e.id || e.dataset.key || e.tagName, getComputedStyle(e).outlineStyle])(document.activeElement)"

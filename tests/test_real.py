@@ -15,7 +15,7 @@ from latentbandits.simulation.runs import Runner
 from latentbandits_studies import data as datasets
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
-from latentbandits_studies.experiments.real import SHARES, claims, settings, tables
+from latentbandits_studies.experiments.real import SHARES, claims, settings, standings, tables
 from latentbandits_studies.experiments.real.statistics import blocks, over_time, switching
 from latentbandits_studies.experiments.registry import experiment
 
@@ -80,7 +80,7 @@ def few_resamples() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims, "FINE", 400)
         patch.setattr(
-            claims, "over_time", lambda values, level=0.95, resamples=200: over_time(values, level, resamples)
+            standings, "over_time", lambda values, level=0.95, resamples=200: over_time(values, level, resamples)
         )
         yield
 

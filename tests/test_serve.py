@@ -295,6 +295,8 @@ def test_what_a_page_shows(make: Make) -> None:
     here = next(one for one in regimes if one["number"] == number)
     best = next(one for one in here["arms"] if one["arm"] == "c")
     assert best["low"] < 0.903 < best["high"]
+    assert web.send("GET", f"{E}/belief")[1]["current"] == number
+    assert web.send("GET", f"{E}/stats")[1]["asked"] > 0
     timeline = web.send("GET", f"{E}/timeline")[1]
     assert timeline["stays"][-1]["until_us"] is None
     assert len({one["regime"] for one in timeline["stays"]}) >= 2
@@ -311,7 +313,7 @@ def test_gains_and_minutes_add_up(make: Make) -> None:
     totals = {by: [one["total"] for one in minutes if (one["by"] == "control") is by] for by in (False, True)}
     assert sides[0]["mean"] * sides[0]["count"] == pytest.approx(sum(totals[False]))
     assert sides[1]["mean"] * sides[1]["count"] == pytest.approx(sum(totals[True]))
-    assert gain["low"] < gain["difference"] < gain["high"]
+    assert (gain["low"], sides[1]["count"] < 20) == (None, True)  # too few for an interval
     later = minutes[len(minutes) // 2]["minute"]
     cut = web.send("GET", f"{E}/minutes?since={later}")[1]["minutes"]
     assert cut == [one for one in minutes if one["minute"] >= later]

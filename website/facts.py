@@ -77,6 +77,28 @@ def real() -> dict[str, int]:
     }
 
 
+def field() -> list[str]:
+    """Return the README's row about public traces: those with regimes and the controls, wins and losses."""
+    rows = [
+        row for row in table(page("docs/field.md"), "kind", "less the best other", "share") if row["kind"] != "refused"
+    ]
+    regimes = [row for row in rows if row["kind"] == "regimes"]
+    controls = [row for row in rows if row["kind"] != "regimes"]
+
+    def surely(part: Sequence[Mapping[str, str]], column: str, sign: int) -> int:
+        ends = [re.findall(r"\(([-+\d.]+) to ([-+\d.]+)\)", row[column])[0] for row in part]
+        return sum(float(low) > 0 if sign > 0 else float(high) < 0 for low, high in ends)
+
+    single, other, twin = "less the best single arm", "less the best other", "less `state-library-forgetful`"
+    rivals = max(int(row["rank"].split(" of ")[1]) for row in rows) - 1
+    return [
+        f"{rivals} policies on {len(rows)} [public traces](docs/field.md), {len(regimes)} of them with regimes",
+        f"with regimes: above the best single arm on {surely(regimes, single, 1)}, and its forgetful twin on {surely(regimes, twin, 1)}",
+        f"behind the best other on {surely(regimes, other, -1)} with regimes and {surely(controls, other, -1)} of {len(controls)} without; "
+        f"below the best single arm on {surely(controls, single, -1)}",
+    ]
+
+
 def evidence() -> str:
     """Return what was measured, losses too, in two small tables."""
     best, second, *_ = table(page("docs/stress.md"), "within 10 % of the best other", "stuck runs")
@@ -95,7 +117,7 @@ def evidence() -> str:
         f"level with the best on {tasks['level']}, first beyond chance on {tasks['first']}",
         f"behind on {tasks['behind']}; below the best single arm on {tasks['below']}",
     ]
-    compared = drawn([["StateLibrary against", "good", "bad"], simulated, real_data])
+    compared = drawn([["StateLibrary against", "good", "bad"], simulated, real_data, field()])
     return f"{cells()}\n\n{reproduced()} The settings were fitted to this table.\n\n{compared}"
 
 

@@ -222,8 +222,20 @@ class Side(Answer):
     error: float | None
 
 
+class Ratio(Answer):
+    """Subjects that were compared lately, how many of them were held back, the share that should be, and whether it is no chance."""
+
+    subjects: int
+    held: int
+    share: float
+    mismatch: bool
+
+
 class Gain(Answer):
-    """Reward of the policy (with its probes and the floor) against that of the subjects that are held back."""
+    """Reward of the policy (with its probes and the floor) against that of the subjects that are held back.
+
+    The 95 % interval may be looked at all the time; `ratio` is null without a holdback.
+    """
 
     policy: Side
     control: Side
@@ -231,6 +243,7 @@ class Gain(Answer):
     low: float | None
     high: float | None
     total: float | None
+    ratio: Ratio | None
 
 
 class Happened(Answer, omit_defaults=True):

@@ -1,14 +1,12 @@
 """What pages say about the past: stays in regimes, gains, the health of the pipe of rewards. Plain functions of what the store has."""
 
 import math
-import operator
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from latentbandits.serve.answers import BeliefMinute, Gain, Name, Side, Stay
-from latentbandits.store import Believed, Event, Minute, Reads
+from latentbandits.serve.answers import BeliefMinute, Name, Stay
+from latentbandits.store import Believed, Minute, Reads
 from latentbandits.store.minutes import MINUTE_US, leader
 
 DAY = 1440  # minutes
@@ -120,57 +118,3 @@ def mean_delay(rows: Sequence[Minute]) -> float | None:
     """Return the mean time from decisions to their rewards, in microseconds."""
     rewarded = sum(row.rewarded for row in rows)
     return sum(row.delay_us for row in rows) / rewarded if rewarded else None
-
-
-def gain(reads: Reads, experiment: int, since: int) -> Gain:
-    """Return what the policy gains against the subjects that are held back, with a 95 % interval.
-
-    Compared are live decisions from the minute on in which the control arm, or the share of subjects that are held back, was last changed.
-    Before it others were held back, or on another arm: in a world that changes, those would be compared with another time.
-    """
-    control, changed = _compared(reads.changes(experiment))
-    sides = {"policy": (0, 0.0, 0.0), "control": (0, 0.0, 0.0)}
-    for arm, decided_by, *sums in reads.sums(experiment, max(since, changed)):
-        side = "policy" if decided_by in ("policy", "floor") else decided_by
-        if side == "policy" or (side == "control" and arm == control):
-            count, total, squares = map(operator.add, sides[side], sums)
-            sides[side] = int(count), total, squares
-    ours, held = _side(*sides["policy"]), _side(*sides["control"])
-    if ours.mean is None or held.mean is None:
-        return Gain(policy=ours, control=held, difference=None, low=None, high=None, total=None)
-    difference = ours.mean - held.mean
-    half = None if ours.error is None or held.error is None else NORMAL * math.hypot(ours.error, held.error)
-    return Gain(
-        policy=ours,
-        control=held,
-        difference=difference,
-        low=None if half is None else difference - half,
-        high=None if half is None else difference + half,
-        total=difference * ours.count,
-    )
-
-
-def _compared(changes: Iterable[Event]) -> tuple[int, int]:
-    """Return the number of the control arm, and the minute from which on it is compared."""
-    names: list[Name] = []
-    control: Any = None
-    since = 0
-    for event in changes:
-        payload: Mapping[str, Any] = event.payload
-        control = payload.get("control", control)
-        if event.kind == "create":
-            names = list(payload["arms"])
-        elif event.kind == "configure" and {"control", "holdback"} & payload.keys():
-            since = event.at_us // MINUTE_US
-        elif event.kind == "add" and payload["arm"] not in names:
-            names.append(payload["arm"])
-    return names.index(control), since
-
-
-def _side(count: int, total: float, squares: float) -> Side:
-    """Return the mean of some rewards and its standard error, by their sums."""
-    mean = total / count if count else None
-    if mean is None or count == 1:
-        return Side(count=count, mean=mean, error=None)
-    variance = max(0.0, squares - count * mean * mean) / (count - 1)
-    return Side(count=count, mean=mean, error=math.sqrt(variance / count))

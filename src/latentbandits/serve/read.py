@@ -20,6 +20,7 @@ from latentbandits.serve.fields import ONE, Query, fill
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import ApiKey, Event, Ledger, Minute, NotFoundError, Reads, Row, View
+from latentbandits.store.gain import gain, ratio
 from latentbandits.store.minutes import MINUTE_US, arm_scores_now, expected, leader, likely
 
 ROUTES = Table()
@@ -119,7 +120,12 @@ async def read_minutes(call: Call, query: Since) -> answers.Minutes:
 async def read_gain(call: Call, query: Since) -> answers.Gain:
     """Compare the reward of the policy with that of the subjects that are held back."""
     view = await call.service.view(call.experiment)
-    return await call.service.read(lambda reads: history.gain(reads, view.id, query.since or 0))
+    found, compared = await call.service.read(
+        lambda reads: (gain(reads, view.id, query.since or 0), ratio(reads, view.id, view.head))
+    )
+    ours, held = (fill(answers.Side, side, count=side.rewards) for side in (found.policy, found.control))
+    sides = None if compared is None else fill(answers.Ratio, compared)
+    return fill(answers.Gain, found, policy=ours, control=held, ratio=sides)
 
 
 @ROUTES.route("GET", f"{ONE}/tail", "read", "The last events")

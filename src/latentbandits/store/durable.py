@@ -21,6 +21,7 @@ from latentbandits.settings import InvalidValueError
 from latentbandits.store import requests
 from latentbandits.store.addresses import is_remote, path_of, place_of, storage_of
 from latentbandits.store.errors import ConflictError, FencedError
+from latentbandits.store.gain import Gain
 from latentbandits.store.ledger import Ledger
 
 _PATIENCE = 10.0  # seconds that `open_agent` waits while another process holds the experiment: twice as long as one that has died does
@@ -127,6 +128,12 @@ class DurableAgent(BaseAgent):
     @status.setter
     def status(self, status: str) -> None:
         self._call(requests.Change(self.experiment, "status", {"status": status}))
+
+    @property
+    def gain(self) -> Gain:
+        """What the policy gains against the subjects that are held back, with an interval that holds whenever one looks; see `Gain`."""
+        self._refuse_closed()
+        return self._ledger.gain(self.experiment)
 
     @property
     def digest(self) -> str:

@@ -21,6 +21,7 @@ from latentbandits.store import replay, requests
 from latentbandits.store.clock import Clock
 from latentbandits.store.errors import FencedError, NotFoundError, StoreUnavailableError
 from latentbandits.store.experiment import Experiment
+from latentbandits.store.gain import Gain, gain
 from latentbandits.store.held import SNAPSHOT_EVENTS, Held
 from latentbandits.store.queries import Storage
 from latentbandits.store.records import Group, Row
@@ -340,6 +341,11 @@ class Ledger:
             return [
                 name for name, held in self._held.items() if held.experiment is not None and held.experiment.is_due(now)
             ]
+
+    def gain(self, name: str) -> Gain:
+        """Return what the policy gains against the subjects that are held back."""
+        with self._lock:
+            return gain(self.storage, self._ready(name).row.id)
 
     def explain(self, name: str, key: str) -> Explanation:
         """Return why a decision was made, however long ago."""

@@ -15,9 +15,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:  # noqa: ARG001
     """Print the list."""
-    from latentbandits_studies.experiments.registry import experiments
+    from latentbandits_studies.experiments.registry import experiments, ids
 
-    listed = experiments()
+    listed = experiments(ids(brought=True))
     width = max(len(experiment.id) for experiment in listed)
     for experiment in listed:
         print(f"{experiment.id.ljust(width)}  {experiment.summary}")

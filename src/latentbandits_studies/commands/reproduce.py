@@ -1,6 +1,7 @@
 """Run the experiments and write results, figures and the report; what was run before is not run again."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ FEWEST = 4  # draws: intervals of fewer say nothing
 EXAMPLES = (
     "latentbandits reproduce",
     "latentbandits reproduce table2 ablation --full --out paper",
+    "latentbandits reproduce field --full --data field-data",
     "latentbandits reproduce table2 --policies skeleton:WinStayLoseShift --quick --draws 8 --out mine",
 )
 
@@ -64,6 +66,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="K",
         help="number of the first draw, for draws that nobody has seen or a run that is split by hand (default: 0)",
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", help="for field: a folder with clones of the repositories that docs/field.md names"
     )
     parser.add_argument("--out", default="", help="folder for results/ and report/ (default: this one)")
 
@@ -120,9 +125,14 @@ def following(options: argparse.Namespace, quick: bool) -> list[str]:
 def select(options: argparse.Namespace) -> "list[Experiment]":
     """Return the experiments that were asked for, the main table with policies of one's own."""
     from latentbandits.settings import InvalidValueError
+    from latentbandits_studies.data import traces
     from latentbandits_studies.experiments.registry import experiments
 
     chosen = experiments(options.experiments, options.without)
+    if options.data is not None:
+        os.environ[traces.VARIABLE] = options.data
+    if any(one.brought for one in chosen):
+        traces.load()
     if options.policies is None:
         return chosen
     if [experiment.id for experiment in chosen] != ["table2"]:
@@ -155,6 +165,7 @@ def in_full(options: argparse.Namespace) -> str:
     words = ["latentbandits", "reproduce", *options.experiments]
     words += ["--without", *options.without] if options.without else []
     words += ["--policies", *options.policies] if options.policies else []
+    words += ["--data", options.data] if options.data is not None else []
     words += ["--full", *(["--out", options.out] if options.out else [])]
     return shlex.join(words)
 
@@ -164,6 +175,6 @@ def line(outcome: "Outcome") -> str:
     from latentbandits_studies.experiments.registry import ids
     from latentbandits_studies.report.verdicts import brief
 
-    cells, width = outcome.reused + outcome.computed, max(map(len, ids()))
+    cells, width = outcome.reused + outcome.computed, max(map(len, ids(brought=True)))
     reused = f" ({outcome.reused} of {cells} cells found)" if outcome.reused else ""
     return f"{outcome.experiment.id:{width}} {outcome.seconds:6.1f} s  {brief(outcome.claims)}{reused}"

@@ -34,6 +34,7 @@ class Experiment(NamedTuple):
     introduction : HTML above the figures
     tables : given the rows, HTML below the figures
     judged : the smallest size in which its claims are judged; smaller ones are quick
+    brought : whether it plays data that the user brings (`--data`), so that it runs only when it is named
     """
 
     id: str
@@ -49,6 +50,7 @@ class Experiment(NamedTuple):
     introduction: str = ""
     tables: Callable[["pd.DataFrame"], str] | None = None
     judged: Size = "full"
+    brought: bool = False
 
     def is_quick(self, size: Size) -> bool:
         """Return whether a run of this size is too small for verdicts.
@@ -80,9 +82,9 @@ def _all() -> dict[str, Experiment]:
     return {experiment.id: experiment for experiment in sorted(declared, key=lambda experiment: experiment.place)}
 
 
-def ids() -> list[str]:
-    """Return the ids of all experiments, in the order of the page."""
-    return list(_all())
+def ids(brought: bool = False) -> list[str]:
+    """Return the ids of all experiments, in the order of the page; of those that need data of the user only if asked for."""
+    return [name for name, one in _all().items() if brought or not one.brought]
 
 
 def experiment(name: str) -> Experiment:
@@ -95,7 +97,8 @@ def experiment(name: str) -> Experiment:
     '2 to 20 arms: randomized against sequential probing, regret and cost of probes'
     """
     if name not in _all():
-        raise InvalidValueError("reproduce", "experiment", name, f"one of {', '.join(ids())}{nearest(name, ids())}")
+        known = ids(brought=True)
+        raise InvalidValueError("reproduce", "experiment", name, f"one of {', '.join(known)}{nearest(name, known)}")
     return _all()[name]
 
 

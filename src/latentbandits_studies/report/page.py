@@ -75,7 +75,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
     """
     store = Store(results, read_only=True)
     there = store.experiments()
-    names = [name for name in ids() if name in there]
+    names = [name for name in ids(brought=True) if name in there]
     if not names:
         raise InvalidValueError("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
     try:
@@ -97,6 +97,8 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
                 report.main.extend(closing.main_table(rows))
                 write_whole(folder / "main-table.md", markdown(rows).encode())
             report.judged[name], quick[name] = claims, hasty
+        except InvalidValueError as reason:  # data of the user are not there
+            sections[name] = _heading(one) + tag("p", str(reason), classes="quick")
         except (LookupError, ValueError):  # a case, policy or column that this version does not have
             sections[name] = _heading(one) + _other(name)
     if progress is not None:
@@ -236,7 +238,7 @@ def runs(described: Mapping[str, Description], quick: Mapping[str, bool]) -> str
 
 def _short(quick: Mapping[str, bool]) -> str:
     """Return in a line that experiments were quick or are missing, if some were or are, and where the page says which."""
-    hasty, absent = sum(quick.values()), len(ids()) - len(quick)
+    hasty, absent = sum(quick.values()), sum(name not in quick for name in ids())
     said = [f"{hasty} of {len(ids())} experiments are quick runs, marked as such, which judge nothing"] if hasty else []
     said += (
         [f"{absent} were not run" if hasty else f"{absent} of {len(ids())} experiments were not run"] if absent else []
@@ -249,7 +251,7 @@ def _warning(hasty: list[str]) -> str:
     """Return which experiments were quick runs."""
     if not hasty:
         return ""
-    every = len(hasty) == len(ids())
+    every = set(ids()) <= set(hasty)
     which = "all experiments" if every else ", ".join(hasty)
     words = (
         "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "

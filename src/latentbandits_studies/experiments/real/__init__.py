@@ -1,5 +1,6 @@
 """Real data: what all policies earn where the reward of every arm is known in every round, and what could be earned."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,10 +14,11 @@ from latentbandits_studies.data import load
 from latentbandits_studies.experiments import plots
 from latentbandits_studies.experiments.real import claims
 from latentbandits_studies.experiments.real.settings import cases
+from latentbandits_studies.experiments.real.standings import MAIN
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 _TICKS = (-100, -30, -10, -3, -1, -0.5, 0, 0.5, 1)
-_SHARE = f"share_{claims.MAIN}"
+_SHARE = f"share_{MAIN}"
 
 
 def tables(results: pd.DataFrame) -> str:
@@ -34,7 +36,7 @@ def tables(results: pd.DataFrame) -> str:
         "best single arm": ranked["best_arm"],
         "reward of that arm": ranked["best_arm_reward"],
         "difference to that arm": plots.spans(ranked, "gain", "+.3g", "gain_low", "gain_high"),
-        f"{claims.MAIN} switches": ranked[f"switches_{claims.MAIN}"],
+        f"{MAIN} switches": ranked[f"switches_{MAIN}"],
     }
     plain = rewards.assign(policy=rewards["policy"].map(claims.plain), reward=plots.spans(rewards, "reward", ".4g"))
     wide = plain.pivot(index="dataset", columns="policy", values="reward")
@@ -52,10 +54,18 @@ def tables(results: pd.DataFrame) -> str:
 
 
 def shares(results: pd.DataFrame) -> Figure:
-    """Plot a row per dataset: all policies as dots, StateLibrary and the best other policy marked, with their intervals."""
-    cells = claims.summary(results).set_index(["dataset", "policy"])
-    order = claims.standings(results).set_index("dataset")
-    order = order.loc[cells[_SHARE].xs(LIBRARY, level="policy").sort_values(ascending=False).index]
+    """Plot a row per dataset."""
+    return share_rows(claims.summary(results), claims.standings(results))
+
+
+def share_rows(summary: pd.DataFrame, standings: pd.DataFrame, names: Sequence[str] = ()) -> Figure:
+    """Plot a row per dataset: all policies as dots, StateLibrary and the best other policy marked, with their intervals.
+
+    Rows are in the order of the names, or of StateLibrary's shares.
+    """
+    cells = summary.set_index(["dataset", "policy"])
+    order = standings.set_index("dataset")
+    order = order.loc[names or cells[_SHARE].xs(LIBRARY, level="policy").sort_values(ascending=False).index]
     figure, (axes,) = plots.panels(1, 1, (9.4, 1.9 + 0.34 * len(order)))
     plots.stripe(axes, len(order))
     for place, (name, line) in enumerate(order.iterrows()):
@@ -68,9 +78,9 @@ def shares(results: pd.DataFrame) -> Figure:
     axes.set_xticks([], minor=True)
     ranks = [f"{name}   {line['rank']} of {line['policies']}" for name, line in order.iterrows()]
     axes.set_yticks(range(len(order)), ranks)
-    for share, words in ((0, "best\nsingle arm"), (1, f"{claims.MAIN}\nswitches")):
+    for share, words in ((0, "best\nsingle arm"), (1, f"{MAIN}\nswitches")):
         axes.text(share, 1.005, words, ha="center", va="bottom", fontsize=8, transform=axes.get_xaxis_transform())
-    axes.set_xlabel(f"share of what {claims.MAIN} switches earn beyond the best single arm, both picked in hindsight")
+    axes.set_xlabel(f"share of what {MAIN} switches earn beyond the best single arm, both picked in hindsight")
     handles, labels = axes.get_legend_handles_labels()
     shown = dict(zip(labels, handles, strict=True))
     figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=3, fontsize=8)

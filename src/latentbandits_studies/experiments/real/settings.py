@@ -18,6 +18,11 @@ STEPS = (
 )
 
 
+def candidates(quick: bool = False) -> list[str]:
+    """Return the names of all policies that are given nothing; a few of them for a quick run."""
+    return [name for name in (QUICK_POLICIES if quick else REGISTRY) if name not in (*ORACLES, *RECORDS, SCALED)]
+
+
 def contestants(name: str, quick: bool = False) -> dict[str, Contestant]:
     """Return every policy that plays one group and is given nothing, by spec; a few of them for a quick run.
 
@@ -25,8 +30,7 @@ def contestants(name: str, quick: bool = False) -> dict[str, Contestant]:
     in a round would see several arms of it, so they are left out.
     """
     world = load(name).world
-    chosen = [spec for spec in (QUICK_POLICIES if quick else REGISTRY) if spec not in (*ORACLES, *RECORDS, SCALED)]
-    contestants = {spec: policy(spec, arms=world.arms) for spec in (fair(spec, world) for spec in chosen)}
+    contestants = {spec: policy(spec, arms=world.arms) for spec in (fair(name, world) for name in candidates(quick))}
     return {spec: contestant for spec, contestant in contestants.items() if contestant.groups == 1}
 
 

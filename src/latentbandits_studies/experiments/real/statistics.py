@@ -27,6 +27,20 @@ def switching(rewards: np.ndarray, switches: int) -> np.ndarray:
     return totals
 
 
+def by_step(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the sums of an array (records, rounds) over steps, in a unit in which their mean is the mean of all rounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits_studies.experiments.real.statistics import by_step
+    >>> by_step(np.array([[1.0, 3.0, 5.0, 7.0]]), np.array([0, 2, 4])).tolist()
+    [[2.0, 6.0]]
+    """
+    means: np.ndarray = np.add.reduceat(values, edges[:-1], axis=1) * ((len(edges) - 1) / edges[-1])
+    return means
+
+
 class Span(NamedTuple):
     """A mean and its interval."""
 

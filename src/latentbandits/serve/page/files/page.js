@@ -1,6 +1,7 @@
 // The page: which experiment, with which key, and when what is read again.
 
 import { about, ask, decoded, key, Problem } from "./api.js";
+import { board } from "./board.js";
 import { patterns } from "./charts.js";
 import { $, h, redraw, say, time } from "./dom.js";
 import { draw } from "./figures.js";
@@ -157,6 +158,7 @@ async function watch(name, signal) {
 
 function beat(now, events) {
   const first = state.now === null, before = state.now?.health ?? {}, status = state.now?.status;
+  const moved = state.now?.regime?.number !== now.regime?.number;
   state.now = now;
   if (gone !== null) back();
   if (first || !$("empty").hidden === now.health.decided > 0 || (!now.health.decided && status !== now.status)) shell(now);
@@ -164,9 +166,11 @@ function beat(now, events) {
   lastReward();
   best();
   pipe();
+  regimes();
+  board();
   standing();
   const begun = before.decided === 0 || (before.rewarded === 0 && now.health.rewarded > 0);
-  if (first || begun || events.some((event) => PEOPLE.has(event.kind))) again();
+  if (first || begun || moved || events.some((event) => PEOPLE.has(event.kind))) again();
 }
 
 /** Show the numbers, or what to do if there are none yet. */
@@ -255,6 +259,7 @@ function paint() {
   pipe();
   gain();
   regimes();
+  board();
   standing();
   changes();
   if ($("content").hidden) return;

@@ -57,7 +57,7 @@ export function span() {
   const until = Math.floor(present() / MINUTE) + 1;
   const all = [...state.minutes.keys(), ...state.beliefs.keys()];
   const first = all.length ? Math.min(...all) : until - 60;
-  const fits = [60, 360, 1440].find((range) => range >= until - first) ?? 1440;
+  const fits = [60, 360, 1440].find((range) => range + 10 >= until - first) ?? 1440;
   const range = Math.min(state.range ?? fits, state.longest);
   const from = Math.max(until - range, Math.min(first, until - 10)); // as far back as there is something to see
   const step = [1, 2, 5, 10, 15, 30, 60].find((size) => (until - from) / size <= 75);

@@ -5,14 +5,14 @@ import { $, between, chip, count, h, lasting, number, ordinal, percent, redraw, 
 import { armColour, present, regimeColour, regimeName, state, total } from "./state.js";
 
 const QUIET = 5 * 60e6; // microseconds without a reward that are long, unless rewards take longer anyway
-const MOST = 12; // regimes, and arms of a regime, that are shown at once
+export const MOST = 12; // regimes, and arms of a regime, that are shown at once
 
 /** What is best now, and which regime this is. */
 export function best() {
   const { best: found, regime, elsewhere, health } = state.now;
   if (found) {
     const since = found.since_us === null ? "" : `, since ${time(found.since_us)}`;
-    const box = $("best"), how = found.belief === null ? since : `, belief ${sure(found.belief)}${since}`;
+    const box = $("best"), how = found.belief === null ? since : doubtful() ? ", not sure" : `, belief ${sure(found.belief)}${since}`;
     const shown = `Best now: ${found.arm}${how} ${armColour(found.arm)}`; // arms have colours once all of them are known
     if (box.dataset.text !== shown) redraw(box, "Best now: ", chip(armColour(found.arm)), h("strong", {}, String(found.arm)), how);
     box.dataset.text = shown;
@@ -21,7 +21,6 @@ export function best() {
     delete $("best").dataset.text;
     say($("best"), health.rewarded ? "Best now: not known" : "Best now: nothing learned yet");
   }
-  const expected = found ? ` It is expected to earn ${number(found.value)} per decision.` : "";
   if (!regime) {
     const known = !found ? "It cannot say what is best now." : found.value === null ? "This is the arm that it plays most often." : `It expects ${number(found.value)} per decision of this arm.`;
     say($("regime"), health.rewarded ? `The policy ${state.spec?.policy ?? ""} keeps no belief over regimes. ${known}` : "");
@@ -29,8 +28,10 @@ export function best() {
   } else {
     const since = regime.since_us === null ? "" : `, since ${time(regime.since_us)}`;
     const alone = leaderIn(regime.number);
-    const other = found && alone && String(alone.arm) !== String(found.arm) ? ` In this regime alone ${alone.arm} has earned most; the policy reckons with the others too.` : "";
-    say($("regime"), `Regime ${regime.number}, belief ${sure(regime.probability)}${since}.${expected}${other}`);
+    const other = doubtful() && alone && String(alone.arm) !== String(found.arm) ? ` There ${alone.arm} earns most, but the regime may have changed since the last reward was learned: ${times(health.open, "decision waits", "decisions wait")}.` : "";
+    const there = alone?.arm === found?.arm && alone ? ` (${number(alone.mean)} if this is still the regime)` : "";
+    const expected = found ? ` It is expected to earn ${number(found.value)} per decision${there}.` : "";
+    say($("regime"), `Regime ${regime.number}, belief ${sure(regime.probability)}${since}.${other || expected}`);
     const typical = regime.typical_us === null ? "" : `, typical stay ${lasting(regime.typical_us)}`;
     const visit = regime.visits > 1 ? `Seen before: ${ordinal(regime.visits)} visit${typical}.` : "First visit: not seen before.";
     const strange = elsewhere > 0.05 ? ` With probability ${share(elsewhere)} this is a regime that is new.` : "";
@@ -39,11 +40,14 @@ export function best() {
   document.title = found ? `${found.arm} – ${state.name}` : `${state.name} – latentbandits`;
 }
 
+/** Whether the arm that is expected to earn most is not the one that does in the regimes that are probable: while these change. */
+const doubtful = () => state.now.best?.belief !== null && state.now.best?.belief < 0.5;
+
 /** Whether it earns more than the holdback. */
 export function gain() {
   const found = state.gain;
   if (!found) return;
-  const { policy, control, difference, low, high, total: sum } = found;
+  const { policy, control, difference, low, high, total: sum, ratio } = found;
   const box = $("gain");
   box.className = "headline";
   if (difference === null) {
@@ -53,7 +57,9 @@ export function gain() {
     const sure = low !== null && (low > 0 || high < 0);
     box.classList.add(!sure ? "unsure" : low > 0 ? "good" : "bad");
     say(box, `${!sure ? "Not clear yet" : low > 0 ? "Yes" : "No, less"}: ${signed(difference)} per decision`);
-    say($("gain-more"), `95 % interval ${between(low, high)}. That makes about ${signed(sum)} in all, an estimate that follows the difference, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
+    const odd = ratio?.mismatch ? `Do not trust it: ${count(ratio.held)} of ${times(ratio.subjects, "subject")} that were compared lately are held back, and ${percent(ratio.share)} should be. Rewards of one side may get lost. ` : "";
+    const interval = low === null ? "No 95 % interval yet: it needs 20 rewards of each side." : `95 % interval ${between(low, high)}, however often you look.`;
+    say($("gain-more"), `${odd}${interval} That makes about ${signed(sum)} in all, an estimate that follows the difference, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
   }
 }
 
@@ -70,6 +76,7 @@ export function pipe() {
   const list = $("pipe-why");
   if (list.dataset.text !== problems.join("\n")) redraw(list, problems.map((one) => h("li", {}, one)));
   list.dataset.text = problems.join("\n");
+  say($("pipe-more"), health.decided ? `${number(health.per_second)} decisions per second; ${percent(matched)} of those that ended in the last hour got a reward.` : "");
   const pairs = [
     ["decisions", `${number(health.per_second)} /s`, `${count(health.decided)} since the start`],
     ["reward match", percent(matched), "of decisions that ended in the last hour"],
@@ -111,51 +118,63 @@ export function regimes() {
   const found = state.regimes;
   if (!found) return;
   if (!found.regimes.length) return together();
-  say($("regimes-note"), "Mean reward of every arm in every regime that is remembered, with its 95 % interval. Over all regimes together such means would mislead.");
+  say($("regimes-note"), "Mean reward of every arm in every regime that is remembered, with its 95 % interval. Over all regimes together such means would mislead. A regime keeps its number; numbers that are missing were merged or forgotten.");
   const here = state.now?.regime?.number;
   const order = [...found.regimes].sort((a, b) => (b.number === here) - (a.number === here) || b.visits - a.visits || a.number - b.number);
-  const known = order.flatMap((one) => one.arms).filter((arm) => arm.mean !== null);
-  const reach = [Math.min(0, ...known.map((arm) => Math.max(arm.low ?? arm.mean, arm.mean - 3))), Math.max(...known.map((arm) => arm.high ?? arm.mean))];
-  const left = order.length - MOST;
-  redraw($("regimes"), order.slice(0, MOST).map((one) => card(one, one.number === here, reach)),
+  const range = reach(order.flatMap((one) => one.arms)), left = order.length - MOST;
+  redraw($("regimes"), order.slice(0, MOST).map((one) => card(one, one.number === here, range)),
     left > 0 ? h("p", { class: "muted" }, `${times(left, "more regime")} with fewer visits: the interface has all of them.`) : null);
 }
 
 /** The arm with the highest mean in a regime, null if none was tried there. */
-function leaderIn(number) {
+export function leaderIn(number) {
   const tried = (state.regimes?.regimes.find((one) => one.number === number)?.arms ?? []).filter((arm) => arm.mean !== null);
   return tried.length ? tried.reduce((a, b) => (b.mean > a.mean ? b : a)) : null;
 }
 
-function card(one, here, reach) {
+function card(one, here, range) {
   const arms = one.arms.slice(0, MOST), leader = leaderIn(one.number);
+  const believed = here ? state.now.regime.probability : one.probability; // what is now is read more often
   return h("article", { class: here ? "regime here" : "regime" },
     h("div", { class: "head" }, h("h3", {}, chip(regimeColour(one.number)), regimeName(one.number), here ? h("span", { class: "badge" }, "now") : null)),
-    h("p", { class: "muted" }, `Belief ${sure(one.probability)}, ${times(one.visits, "visit")} within a week, about ${times(Math.round(one.dwell_rounds), "round")} each.`),
-    armTable(arms, leader, reach), one.arms.length > MOST ? h("p", { class: "muted" }, `and ${count(one.arms.length - MOST)} other arms`) : null);
+    h("p", { class: "muted" }, `Belief ${sure(believed)}, ${times(one.visits, "visit")} within a week, about ${times(Math.round(one.dwell_rounds), "decision")} each.`),
+    armTable(arms, leader, range), one.arms.length > MOST ? h("p", { class: "muted" }, `and ${count(one.arms.length - MOST)} other arms`) : null);
 }
 
-function armTable(arms, leader, reach) {
+/** The scale that all intervals share. */
+export function reach(arms) {
+  const known = arms.filter((arm) => arm.mean !== null);
+  return [Math.min(0, ...known.map((arm) => Math.max(arm.low ?? arm.mean, arm.mean - 3))), Math.max(...known.map((arm) => arm.high ?? arm.mean))];
+}
+
+/** What an arm has earned: the mean, and the interval in numbers and as a bar. */
+export const earned = (arm, range) => (arm.mean === null ? "not tried" : [h("span", { class: "figure" }, number(arm.mean), h("small", {}, ` ${between(arm.low, arm.high)}`)), interval(arm, range, armColour(arm.arm), "interval")]);
+
+function armTable(arms, leader, range) {
   return table(["arm", "mean and 95 % interval", "n"], arms.map((arm) => [
     [chip(armColour(arm.arm)), arm === leader ? h("strong", {}, String(arm.arm)) : String(arm.arm)],
-    arm.mean === null ? "not tried" : [h("span", { class: "figure" }, number(arm.mean), h("small", {}, ` ${between(arm.low, arm.high)}`)), interval(arm, reach, armColour(arm.arm), "interval")],
+    earned(arm, range),
     count(arm.count)]), { numbers: [2] });
 }
 
 /** Arms over all rewards that the page has, for policies without regimes. */
 function together() {
-  const rows = [...state.minutes.values()].flat();
   say($("regimes-note"), state.now?.health.rewarded ? "No regimes are known, so that these are means over all rewards of the time that is loaded. Where the best arm changes, such means mislead." : "There will be a table of every arm in every regime once rewards have come.");
-  const arms = state.arms.slice(0, MOST).map((arm) => {
+  const known = overall();
+  return known.some((arm) => arm.mean !== null) ? redraw($("regimes"), h("article", { class: "regime" }, armTable(known.slice(0, MOST), null, reach(known)))) : redraw($("regimes"));
+}
+
+/** What is known of every arm now: in the present regime, or over all rewards that the page has if there is none. */
+export const arms = () => state.regimes?.regimes.find((one) => one.number === state.now?.regime?.number)?.arms ?? overall();
+
+function overall() {
+  const rows = [...state.minutes.values()].flat();
+  return state.arms.map((arm) => {
     const own = rows.filter((row) => String(row.arm) === String(arm)), n = total(own, "rewarded") + total(own, "expired");
     const mean = n ? total(own, "total") / n : null;
     const half = n > 1 ? 1.96 * Math.sqrt(Math.max(0, total(own, "squares") - n * mean * mean) / (n - 1) / n) : null;
     return { arm, mean, low: half === null ? null : mean - half, high: half === null ? null : mean + half, count: n };
   });
-  const known = arms.filter((arm) => arm.mean !== null);
-  if (!known.length) return redraw($("regimes"));
-  const reach = [Math.min(0, ...known.map((arm) => arm.low ?? arm.mean)), Math.max(...known.map((arm) => arm.high ?? arm.mean))];
-  return redraw($("regimes"), h("article", { class: "regime" }, armTable(arms, null, reach)));
 }
 
 /** When the last reward came, as far as the page knows. */

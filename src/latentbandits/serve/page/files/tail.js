@@ -39,6 +39,10 @@ export function heard(events) {
   if (!paused) tail();
 }
 
+// What kinds of events are called
+const EVENTS = { decide: "decided", told: "reward told", reward: "reward learned", expire: "default learned", censor: "ended without reward", late: "reward too late", correct: "reward corrected" };
+const called = (kind) => EVENTS[kind] ?? kind;
+
 const named = (arm) => (arm === undefined || arm === null ? "" : [chip(armColour(arm)), String(arm)]);
 const rewards = (event) => (event.rewards ? event.rewards.map(number).join(", ") : "");
 
@@ -46,7 +50,7 @@ function tail() {
   const box = $("tail");
   if (!state.tail.length) return redraw(box, h("p", { class: "none" }, "Nothing has happened yet."));
   const rows = state.tail.map((event) => [
-    time(event.at_us, true), event.kind, named(event.arm ?? state.played.get(event.decision)), event.by ?? "", event.probability === undefined ? "" : share(event.probability), rewards(event), event.subject ?? "",
+    time(event.at_us, true), called(event.kind), named(event.arm ?? state.played.get(event.decision)), event.by ?? "", event.probability === undefined ? "" : share(event.probability), rewards(event), event.subject ?? "",
     event.decision ? h("button", { type: "button", class: "link", "data-key": `e${event.seq}`, title: event.decision, "aria-label": `Explain decision ${event.decision}`, onclick: () => explain(event.decision) }, "explain") : ""]);
   return redraw(box, table(["time", "event", "arm", "by", "probability", "reward", "subject", "decision"], rows,
     { numbers: [4, 5], classes: [, , , "spare", "spare", , "spare"] }));
@@ -97,6 +101,6 @@ function explanation(found, before, after) {
       named(one.name), number(one.value), number(one.std_error), number(one.bonus), number(one.index), number(one.probability),
       one.played ? "played" : one.available ? "" : "not available"]), { numbers: [1, 2, 3, 4, 5], caption: "What the policy thought of every arm" })) : null,
     h("div", { class: "wide" }, table(["time", "event", "reward", "details"], found.events.map((event) => [
-      time(event.at_us, true), event.kind, rewards(event), event.payload ? JSON.stringify(event.payload) : event.subject ? `subject ${event.subject}` : ""]), { numbers: [2], caption: `What became of it (${count(found.events.length)} events)` })),
+      time(event.at_us, true), called(event.kind), rewards(event), event.payload ? JSON.stringify(event.payload) : event.subject ? `subject ${event.subject}` : ""]), { numbers: [2], caption: `What became of it (${count(found.events.length)} events)` })),
   ];
 }
