@@ -87,8 +87,8 @@ GATES = (RESIDUAL, MARGIN, STALENESS)
 LARGEST_REWARD = 1e50
 # Rounds after which a reward may arrive: a simulation keeps all choices that wait for theirs
 LARGEST_DELAY = 100_000
-# When a decision with a window is learned: when it closes; when its reward comes; or when it closes, but policies may `peek` before
-LEARN = ("at_window", "at_once", "censored")
+# When a decision with a window is learned: when it closes, or when its reward comes
+LEARN = ("at_window", "at_once")
 
 
 # An arm as one decision sees it

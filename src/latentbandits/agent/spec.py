@@ -21,6 +21,7 @@ ANY_TIME = (
     "max_open", "floor", "holdback", "control", "window", "default", "learn", "reward_range", "outside", "guardrail",
 )  # fmt: skip
 OUTSIDE = ("refuse", "clip")
+LEARNS = ("censored", *LEARN)
 USUAL = "state-library"  # the policy of an experiment of which only the arms are given
 _UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # characters that are no text: control, half a pair, separators of lines
 _TURNING = (
@@ -206,7 +207,7 @@ def _among(name: str, value: object, known: Sequence[str]) -> str:
 
 def _learning(policy: Policy, learn: str | None) -> str:
     """Return when a policy learns; one that cannot look at open decisions waits for their windows, which is said if it was wanted."""
-    if learn is not None and _among("learn", learn, LEARN) != "censored":
+    if learn is not None and _among("learn", learn, LEARNS) != "censored":
         return learn
     if policy.peeks:
         return "censored"

@@ -119,7 +119,7 @@ class SampledWorld(ABC):
     delay: Any = 0
     lost: Annotated[float, Within(0, 0.99)] = 0.0
     window: Annotated[int, Within(0, LARGEST_DELAY)] = 0
-    learn: Annotated[str, OneOf(LEARN[:2])] = LEARN[0]
+    learn: Annotated[str, OneOf(LEARN)] = LEARN[0]
     wrong: Annotated[float, Within(0, 0.5)] = 0.0
     wrong_reward: float = -1.0
     available: Annotated[float, Within(0.01, 1)] = 1.0
