@@ -2,7 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
-INSTALL := install --quiet --disable-pip-version-check
+INSTALL := install --quiet --disable-pip-version-check --no-compile
+# Processes of the tests: one for each processor. Some tests wait for servers and leases, so `make test WORKERS=3` may be faster on two
+WORKERS ?= auto
 # What no process may keep, every process compiles again: the tests start hundreds
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -41,16 +43,16 @@ types: $(VENV)/dev
 
 unit: $(VENV)/dev
 	$(BIN)/python -m tests.warm
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-slow: $(VENV)/slow  ## long statistical checks, the site, and the examples beside other packages
 	$(BIN)/pytest -m slow -n auto --dist worksteal
 
 test-oldest: $(OLDEST)/ready  ## the tests with the oldest Python and dependencies that pyproject.toml allows (needs python3.11)
-	$(OLDEST)/bin/pytest -n auto --dist worksteal
+	$(OLDEST)/bin/pytest -n $(WORKERS) --dist worksteal
 
 test-plain: $(VENV)/dev  ## the tests without compilation: all code interpreted; slow
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -p tests.plain -m 'not slow and not compiled'
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p tests.plain -m 'not slow and not compiled'
 
 bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compiler)
 	$(BIN)/python -m benchmarks
@@ -91,7 +93,7 @@ $(VENV)/docs: pyproject.toml | $(VENV)/bin/python
 	@touch $@ $(VENV)/report $(VENV)/serve $(VENV)/sim
 
 $(VENV)/dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip $(INSTALL) --no-compile --editable '.[dev]'
+	$(BIN)/pip $(INSTALL) --editable '.[dev]'
 	@touch $@ $(VENV)/report $(VENV)/serve $(VENV)/sim
 
 $(VENV)/slow: pyproject.toml | $(VENV)/bin/python

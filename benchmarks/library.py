@@ -166,10 +166,8 @@ def main() -> None:
     given = parser.parse_args()
     for word in given.constants:
         name, _, value = word.partition("=")
-        number = type(getattr(constants, name))(float(value))
-        for module in (noise, constants):
-            if hasattr(module, name):
-                setattr(module, name, number)
+        module = noise if hasattr(noise, name) else constants
+        setattr(module, name, type(getattr(module, name))(float(value)))
     if given.constants:  # machine code is found by the source, which does not say these
         os.environ["LATENTBANDITS_CACHE"] = tempfile.mkdtemp()
     names = {"others": [name for name in NAMES if name != LIBRARY], "limit": [LIMIT]}

@@ -20,6 +20,7 @@ from latentbandits.store import (
     Group,
     Ledger,
     Minute,
+    NotFoundError,
     Reads,
     Reward,
     Row,
@@ -187,6 +188,17 @@ class StoreChecks:
             for kind in ("reward", "expire", "censor") if event.kind in ("reward", "censor") else (event.kind,):
                 self._refused(Group(row.id, row.epoch, 8, [event._replace(seq=9, kind=kind)]))
         self._refused(Group(row.id, row.epoch, 8, [], [Answered("q", "d", 3, BEGIN)] * 2))
+
+    def test_an_id_is_of_one_experiment(self) -> None:
+        """Also of two that are made, and decide, in one microsecond (mutation: no salt)."""
+        ledger = Ledger(self.storage, lambda: BEGIN, compiled=False)
+        spec = Spec.of("ucb1", arms=["a", "b"])
+        *_, one, other = ledger.run([Create("e", spec), Create("f", spec), Decide("e"), Decide("f")])
+        assert one.id[:13] == other.id[:13]
+        assert one.id != other.id
+        refused, told = ledger.run([Reward("f", one.id, 1.0), Reward("e", one.id, 1.0)])
+        assert isinstance(refused, NotFoundError)
+        assert told == "accepted"
 
     def test_whoever_claims_last_appends(self) -> None:
         """The one before is fenced."""

@@ -222,9 +222,24 @@ def test_the_service_says_what_it_would_play(policy: str, status: str, wanted: d
                 _, made = web.send("POST", "/v1/experiments/e/decide", {"available": [arm]})
                 web.send("POST", "/v1/experiments/e/reward", {"id": made["id"], "reward": reward[arm]})
         web.send("PUT", "/v1/experiments/e/status", {"status": status})
+        assert web.send("GET", "/v1/experiments/e/stats")[1]["told"] == 9
+        assert web.send("GET", "/v1/experiments/e/belief")[0] == 404
         code, said = web.send("GET", "/v1/experiments/e/probabilities")
         assert code == 200
         assert said["arms"] == list(wanted)
         assert sum(said["probabilities"]) == pytest.approx(1.0)
         if None not in wanted.values():
             assert said["probabilities"] == list(wanted.values())
+
+
+def test_an_arm_that_breaks_the_guardrail_is_neither_best_nor_copied(tmp_path: Path) -> None:
+    """Mutation: ask the policy about all arms."""
+    with contextlib.closing(Web(tmp_path / "e.db", "ucb1", guardrail=0.9, control="c")) as web:
+        for arm, reward, guard in [("a", 0.5, 1.0), ("b", 0.9, 0.0), ("c", 0.1, 1.0)] * 12:
+            code, made = web.send("POST", "/v1/experiments/e/decide", {"available": [arm, "c"]})
+            if code == 200 and made["arms"] == [arm]:
+                web.send("POST", "/v1/experiments/e/reward", {"id": made["id"], "reward": reward, "guard": guard})
+        now = web.send("GET", "/v1/experiments/e/now")[1]
+        assert [one["arm"] for one in now["broken"]] == ["b"]
+        assert now["best"]["arm"] == "a"
+        assert web.send("GET", "/v1/experiments/e/probabilities")[1] == {"arms": ["a"], "probabilities": [1.0]}

@@ -9,6 +9,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent.guardrail import ERROR, Cell
+from latentbandits.serve import served
 from latentbandits.store import Change, Reward, verify
 from tests.services import Web
 from tests.stores import Case, repeated
@@ -125,6 +126,11 @@ def test_the_service_says_what_is_broken(tmp_path: Path) -> None:
             assert web.send("POST", "/v1/experiments/e/reward", body)[0] == 200
         (broken,) = web.send("GET", "/v1/experiments/e/now")[1]["broken"]
         assert (broken["arm"], broken["regime"], broken["mean"]) == ("b", 0, pytest.approx(0.5))
+        assert (
+            web.send("GET", "/v1/experiments/e/now")[1]["best"]["arm"] == "c"
+        )  # mutation: what is not offered is best
+        said = web.send("GET", "/v1/experiments/e/probabilities")[1]
+        assert dict(zip(said["arms"], said["probabilities"], strict=True)).get("b", 0) == 0
         assert web.send("POST", "/v1/experiments/e/reward", {**body, "guard": 2.0})[0] == 422
         assert web.send("PATCH", "/v1/experiments/e", {"guardrail": None})[1]["guardrail"] is None
         assert web.send("GET", "/v1/experiments/e/now")[1]["broken"] == []
@@ -170,3 +176,13 @@ def test_looking_all_the_time_withholds_hardly_any_good_arm(least: float) -> Non
     """Mutation: a test of one time, at 1.96 standard errors, withholds more than a third."""
     runs = 1000
     assert broken_by(least, least, 2000, runs) <= ERROR + 3 * (ERROR / runs) ** 0.5
+
+
+def test_clients_tell_it_too() -> None:
+    with (
+        served("e", "ucb1", arms=["a", "b", "c"], guardrail=0.9) as (url, key),
+        lb.Client(url, key, "e", budget=20) as client,
+    ):
+        played = visits(client, 150)
+        assert "b" in played[:20]
+        assert "b" not in played[130:]

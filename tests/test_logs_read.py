@@ -1,3 +1,4 @@
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
     np.testing.assert_array_equal(log.context["age"], data["age"])
     assert log.guessed == ("propensity",)
     with pytest.raises(
-        lb.InvalidValueError, match=r"log: column of the arm is None but must be named, one of x3, x1, x2"
+        lb.InvalidValueError, match=r"column of the reward is None but must be named \(.*\), among x3, x1, x2"
     ):
         lb.Log.read(data)
     with pytest.raises(lb.InvalidValueError, match=r"log: arm is 'y1' but must be one of the columns x3, x1"):
@@ -100,7 +101,7 @@ def test_feedback_of_open_bandit_pipeline() -> None:
     log = lb.Log.read(feedback, context=["context_1"])
     assert log.arms == (0, 1)
     assert log.context["context_1"].tolist() == [1, 1, 1, 1]
-    with pytest.raises(lb.InvalidValueError, match="column of the arm is None but must be named, one of actions"):
+    with pytest.raises(lb.InvalidValueError, match=r"column of the reward is None .* among actions"):
         lb.Log.read({"actions": [1]})
     with pytest.raises(
         lb.InvalidValueError, match=r"lengths of the columns is \[1, 2\] but must be one length for all"
@@ -199,3 +200,90 @@ def test_numbers_may_have_decimal_commas_where_semicolons_separate(tmp_path: Pat
     path = tmp_path / "log.csv"
     path.write_text("at;arm;reward\n" + "".join(f"{t};{'ab'[t % 2]};{t},5\n" for t in range(6)))
     assert lb.Log.read(path).rewards.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]
+
+
+def dated(cells: list[str], day_first: bool | None = None) -> tuple[list[str], list[str]]:
+    columns = {"at": cells, "arm": [0, 1] * (len(cells) // 2), "reward": np.arange(len(cells)) / 7}
+    log = lb.Log.read(columns, day_first=day_first)
+    assert log.times is not None
+    assert log.clock is not None
+    return log.times.astype("datetime64[m]").astype(str).tolist(), log.clock.astype("datetime64[m]").astype(
+        str
+    ).tolist()
+
+
+def test_days_and_months_are_told_by_the_column_as_a_whole() -> None:
+    march = [f"{day:02d}.03.2025 12:00" for day in range(1, 31)]
+    for cells in (march, [cell.replace(".", "/") for cell in march]):
+        assert dated(cells)[0] == [f"2025-03-{day:02d}T12:00" for day in range(1, 31)]
+    assert dated([f"03/{day:02d}/2025" for day in range(1, 31)])[0][-1] == "2025-03-30T00:00"
+    unclear = [f"{day}/3/2025" for day in range(1, 13)]
+    with pytest.raises(lb.InvalidValueError, match=r"day_first=True or False, --day-first yes or no, settles it"):
+        dated(unclear)
+    assert dated(unclear, day_first=True)[0][-1] == "2025-03-12T00:00"
+    assert dated(unclear, day_first=False)[0][-1] == "2025-12-03T00:00"
+    assert dated([cell.replace("/", ".") for cell in unclear])[0][-1] == "2025-03-12T00:00"
+
+
+def test_the_calendar_has_the_local_time() -> None:
+    times, clock = dated(["2026-03-29T01:30:00+01:00", "2026-03-29T03:10:00+02:00"])
+    assert times == ["2026-03-29T00:30", "2026-03-29T01:10"]
+    assert clock == ["2026-03-29T01:30", "2026-03-29T03:10"]
+    log, naive = (
+        lb.Log.read(frame().assign(at=lambda data: data["at"].dt.tz_localize("Asia/Tokyo"))),
+        lb.Log.read(frame()),
+    )
+    np.testing.assert_array_equal(log.clock, naive.times)
+    np.testing.assert_array_equal(log.times + np.timedelta64(9, "h"), naive.times)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", ["propensity_score", "pscore", "probability", "action_prob"])
+def test_a_propensity_is_never_the_reward(name: str) -> None:
+    data = {"arm": [0, 1, 0, 1], name: [0.5] * 4}
+    with pytest.raises(lb.InvalidValueError, match="column of the reward is None"):
+        lb.Log.read(data)
+    assert lb.Log.read({**data, "score": [1, 2, 3, 4]}).columns == {"arm": "arm", "reward": "score", "propensity": name}
+
+
+def test_both_missing_columns_are_named_at_once() -> None:
+    with pytest.raises(lb.InvalidValueError) as problem:
+        lb.Log.read({"x1": [1, 2], "x2": [1, 2]})
+    assert str(problem.value) == (
+        "log: column of the arm and column of the reward is None but must be named (arm=... or --arm, reward=... or --reward), among x1, x2"
+    )
+
+
+def test_copies_and_retries_are_found_and_counted() -> None:
+    data = frame().assign(click=np.random.default_rng(1).normal(size=ROWS))
+    twice = pd.concat([data, data.iloc[:10]])
+    assert [(bad.reason, bad.rows) for bad in lb.Log.read(twice).bad] == [
+        ("a copy of a row before, in all columns", 10)
+    ]
+    retried = data.loc[np.repeat(np.arange(ROWS), 1 + (np.arange(ROWS) % 5 == 0))]
+    retried["at"] = pd.date_range("2026-01-01", periods=len(retried), freq="h")
+    (bad,) = lb.Log.read(retried).bad
+    assert (bad.rows, "would look like drift" in bad.reason) == (12, True)
+    clicks = pd.concat([frame().assign(at="2026-01-01", age=0)] * 2)
+    assert lb.Log.read(clicks).left_out == 0  # where many rows share a time, equal ones are several decisions
+
+
+@pytest.mark.parametrize("form", ["cp1252", "utf-16", "gz", "sep", "quoted"])
+def test_files_as_other_programs_write_them(tmp_path: Path, form: str) -> None:
+    text = "arm;reward\n" + "café;Y\nthé;N\n" * 3
+    path, content = tmp_path / "log.csv", text.encode(form if form in ("cp1252", "utf-16") else "utf-8")
+    if form == "gz":
+        path, content = tmp_path / "log.csv.gz", gzip.compress(content)
+    if form == "sep":
+        content = b"sep=;\r\n" + content
+    if form == "quoted":
+        content = content.replace(b"arm;reward", b'"arm";"reward"') + b'"caf\xc3\xa9";1;2\n'
+    path.write_bytes(content)
+    log = lb.Log.read(path)
+    assert (log.arms, log.rewards.tolist()) == (("café", "thé"), [1.0, 0.0] * 3)
+    assert [bad.lines for bad in log.bad] == ([(8,)] if form == "quoted" else [])
+
+
+def test_advice_on_a_log_says_what_to_type(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("arm,reward\n1,2\n")
+    with pytest.raises(lb.InvalidValueError, match=r"`latentbandits diagnose .*log.csv`, then `latentbandits advise"):
+        lb.advise(tmp_path / "log.csv")

@@ -1,13 +1,16 @@
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
+from scipy.special import betaln
 from scipy.stats import multivariate_normal
 
+import latentbandits as lb
 from latentbandits.compiled import fast
-from latentbandits.logs import calendar, changes, levels
+from latentbandits.logs import calendar, changes, fresh, levels
 from latentbandits.logs.em import constant_log_lik, profile_log_lik
 from latentbandits.logs.series import Series
+from tests import separate
 
 
 def series_of(values: np.ndarray, arms: np.ndarray, gaps: np.ndarray | None = None, binary: bool = False) -> Series:
@@ -169,3 +172,69 @@ def test_scores_keep_the_order_of_every_arm_and_nothing_else() -> None:
         own = plain.values[arms == arm]
         np.testing.assert_array_equal(np.argsort(own), np.argsort(values[arms == arm]))
         assert own.std() == pytest.approx(1, abs=0.02)
+
+
+def test_jumps_are_all_ways_to_cut_a_log() -> None:
+    random, rows, time, size, noise = np.random.default_rng(3), 7, 4.0, 0.8, 0.5
+    arms, values, gaps = random.integers(2, size=rows), random.normal(size=rows), np.array([1, 1, 3, 1, 1, 2, 1.0])
+    series, centres = Series(arms, values, gaps, np.ones(2), False), np.array([0.3, -0.2])
+    clicks = series._replace(values=(values > 0).astype(float), binary=True)
+    change = 1 - (1 - 1 / time) ** gaps[1:]
+    for own in (True, False):
+        total = clicked = np.float64(0.0)
+        for cuts in product((0, 1), repeat=rows - 1):
+            weight = np.float64(np.prod(np.where(cuts, change, 1 - change)))
+            stretch = np.cumsum((0, *cuts))
+            alike = (stretch[:, None] == stretch) & ((arms[:, None] == arms) | (not own))
+            spread = size * alike + noise * np.eye(rows)
+            total += weight * multivariate_normal(centres[arms], spread).pdf(values)
+            chance, shares = 1.0, np.array([0.3, 0.6])
+            for part in {(s, a) for s, a in zip(stretch, arms, strict=True)}:
+                inside = clicks.values[(stretch == part[0]) & (arms == part[1])]
+                prior = np.array([shares[part[1]], 1 - shares[part[1]]]) / size
+                counts = np.array([inside.sum(), (1 - inside).sum()])
+                chance *= float(np.exp(betaln(*(prior + counts)) - betaln(*prior)))
+            clicked += weight * chance
+        filtered = fast(fresh._filter_runs)(series, centres[arms], own, 24, time, size, noise)
+        assert filtered == pytest.approx(np.log(total))
+        if own:
+            filtered = fast(fresh._filter_runs)(clicks, np.array([0.3, 0.6])[arms], own, 24, time, size, 1.0)
+            assert filtered == pytest.approx(np.log(clicked))
+
+
+def test_levels_of_clicks_are_a_beta_distribution_that_forgets() -> None:
+    random, keep, prior = np.random.default_rng(4), 0.9, 5.0
+    arms, values = random.integers(2, size=40), random.integers(2, size=40).astype(float)
+    series, shares = Series(arms, values, np.ones(40), np.ones(2), True), np.array([0.3, 0.6])
+    total = 0.0
+    for t in range(40):
+        before = np.flatnonzero(arms[:t] == arms[t])
+        weights = keep ** (t - before)
+        a = prior * shares[arms[t]] + weights @ values[before]
+        b = prior * (1 - shares[arms[t]]) + weights @ (1 - values[before])
+        total += np.log((a if values[t] else b) / (a + b))
+    filtered = fast(levels._filter_clicks)(series, shares[arms], shares, arms, keep, prior)
+    assert filtered == pytest.approx(total)
+
+
+def test_rare_clicks_of_many_arms_are_no_drift() -> None:
+    made = separate.null("rare-clicks-many", 3000, 5)
+    series = Series.of(made.arms, made.rewards, np.ones(3000), 40)
+    fits = [levels.fit_drift, levels.fit_common_level, *(kind.fit for kind in fresh.KINDS)]
+    assert max(fit(series).gain for fit in fits if fit is not None) < 3.0
+
+
+def test_ratings_are_taken_as_they_are() -> None:
+    random = np.random.default_rng(1)
+    arms, states = random.integers(2, size=1500), np.arange(1500) // 100 % 2
+    stars = np.clip(np.round(np.where(states == arms, 4.6, 3.0) + 0.7 * random.normal(size=1500)), 1, 5)
+    d = lb.diagnose({"arm": arms, "reward": stars})
+    assert d.regimes
+    assert d.model is not None
+    assert np.abs(np.sort(d.model.means.ravel()) - [3.0, 3.0, 4.5, 4.5]).max() < 0.25
+
+
+def test_sessions_are_no_regimes() -> None:
+    made = separate.null("sessions", 2000, 1001)
+    d = lb.diagnose({"action": made.arms, "reward": made.rewards})
+    assert d.conclusion.kind == "jumps"

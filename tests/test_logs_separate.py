@@ -1,5 +1,8 @@
 """What a log leads to, on logs from a generator apart from the package's worlds (`tests/separate.py`)."""
 
+import sys
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -51,3 +54,34 @@ def test_a_warm_start_helps() -> None:
     assert (warm < cold).mean() >= 0.8
     assert warm.sum() <= 0.8 * cold.sum()
     assert (warm > 1.5 * cold).mean() <= 0.05
+
+
+# all kinds with 20 logs each: `python -m tests.test_logs_separate 10000 20`
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "logs"), [(2000, 4), (10_000, 2)])
+def test_false_alarms_are_rare(rows: int, logs: int) -> None:
+    alarms = false_alarms(rows, logs)
+    assert len(alarms) <= 0.02 * logs * len(separate.KINDS)
+    assert max(Counter(kind for kind, _ in alarms).values(), default=0) <= 1
+    assert "very sure" not in dict(alarms).values()
+
+
+def false_alarms(rows: int, logs: int, first: int = 0) -> list[tuple[str, str]]:
+    """Print what logs without regimes are said to be; return the kinds of those that are said to have regimes, and how sure."""
+    alarms = []
+    for kind in separate.KINDS:
+        said = Counter[str]()
+        for draw in range(first, first + logs):
+            try:
+                d = lb.diagnose(separate.null(kind, rows, draw).columns())
+            except lb.InvalidValueError:  # mostly one value
+                said["refused"] += 1
+                continue
+            said[f"{d.conclusion.kind}, {d.conclusion.sure}"] += 1
+            alarms += [(kind, d.conclusion.sure)] if d.regimes else []
+        print(f"{kind}: {dict(said)}", flush=True)
+    return alarms
+
+
+if __name__ == "__main__":
+    print("regimes:", false_alarms(*map(int, sys.argv[1:])))

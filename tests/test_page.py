@@ -262,7 +262,7 @@ def test_a_desktop_has_one_screen_with_a_line_per_arm(visit: Open, site: Site) -
         best, bold, regime, note, here = page.evaluate(TEXTS, asked)
         assert (best, regime.split(",")[0].lower()) == (bold, note.split(";")[0][3:])
         assert here.startswith(note.split(";")[0][3:])
-    assert page.locator("#board-note").bounding_box()["y"] < 400  # type: ignore[index]
+    assert page.locator("#board-note").bounding_box()["y"] < 400
 
 
 def test_the_keyboard_reaches_everything_and_focus_is_seen(visit: Open) -> None:

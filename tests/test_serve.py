@@ -297,6 +297,7 @@ def test_what_a_page_shows(make: Make) -> None:
     assert best["low"] < 0.903 < best["high"]
     assert web.send("GET", f"{E}/belief")[1]["current"] == number
     assert web.send("GET", f"{E}/stats")[1]["asked"] > 0
+    assert set(web.send("GET", f"{E}/probabilities")[1]["arms"]) <= {"a", "b", "c"}
     timeline = web.send("GET", f"{E}/timeline")[1]
     assert timeline["stays"][-1]["until_us"] is None
     assert len({one["regime"] for one in timeline["stays"]}) >= 2
@@ -418,6 +419,7 @@ def test_every_error_is_one_sentence(web: Web) -> None:
 
 def test_every_endpoint_is_used_by_these_tests() -> None:
     files = [Path(__file__).with_name(f"test_serve{name}.py") for name in ("", "_access", "_data", "_schema")]
+    files.append(Path(__file__).with_name("test_client_verbs.py"))
     text = "".join(file.read_text() for file in files)
     for route in ROUTES:
         *_, last = [part.partition("{")[0] for part in route.path.split("/") if not part.startswith("{")]

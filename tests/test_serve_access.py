@@ -9,6 +9,7 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from latentbandits.serve.access import Access, generate_key
+from latentbandits.serve.admin import read_policy
 from latentbandits.serve.routes import ROUTES
 from tests.services import ADMIN, Web
 
@@ -324,3 +325,10 @@ def test_files_of_the_page_are_the_only_ones(web: Web, path: str) -> None:
     found = web.response("GET", path, secret=None)
     assert found.status_code == 404
     assert "import" not in found.text
+
+
+def test_a_policy_that_is_too_large_is_refused_by_the_settings_that_help() -> None:
+    with pytest.raises(
+        ValueError, match=r"memory has at most 256 MB; less of `arms`, `particles`, `states`, .* takes less"
+    ):
+        read_policy("state-library:states=1000", 1000)

@@ -18,10 +18,10 @@ _MIDDLE = _BINS // 2
 _RATIO = 1.1
 _LOG_RATIO = math.log(_RATIO)
 _QUARTILE = 0.45062  # the lower quartile of |x - y| for two standard normal numbers
-FEW_PAIRS = 32
+FEW_PAIRS = 32  # fewer go by the lower quartile; so many can show that a state alternates
 # Standard deviation of rewards of two values that are 1 apart; it is 0.5 where both are equally frequent
 TWO_VALUES = 0.45
-EM_STEPS = 6
+EM_STEPS = 6  # per estimate, from where the last ended
 FADE_PAIRS = 2048  # pairs at which all counts are halved, where that is asked for
 TIED = 0.05  # share of differences that are zero, beyond which rewards have a few values only
 _TIE = 1e-100  # the square of anything smaller underflows

@@ -65,6 +65,9 @@ def write(path: Path, content: bytes, owner: str, option: str) -> None:
         raise InvalidValueError(owner, option, str(path), f"a file that can be written ({reason})") from None
 
 
+LOGS = (".csv", ".gz", ".parquet")
+
+
 def read(path: str | Path) -> WordValues:
     r"""Return the words of a file, or refuse it.
 
@@ -83,6 +86,10 @@ def read(path: str | Path) -> WordValues:
         words = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
+        if Path(path).suffix.lower() in LOGS:
+            reason = (
+                f"a log is diagnosed first: `latentbandits diagnose {path}`, then `latentbandits advise diagnosis.npz`"
+            )
         rule = f"a TOML file, as `compare --write-example` writes it ({reason[:1].lower()}{reason[1:]})"
         raise InvalidValueError(OWNER, "file", str(path), rule) from None
     for word in words:

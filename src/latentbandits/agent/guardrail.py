@@ -111,8 +111,13 @@ def offered(state: "State", arms: list[int] | None) -> list[int] | None:
         return arms
     regime, player = _regime(state), state.player
     given = [arm for arm in range(len(player.names)) if arm not in player.retired] if arms is None else arms
-    kept = [arm for arm in given if (regime, arm) not in broken or arm == player.mixing.control]
-    return kept if kept and len(kept) < len(given) else arms
+    return [arm for arm in given if (regime, arm) not in broken or arm == player.mixing.control] or arms
+
+
+def playable(state: "State") -> list[int]:
+    """Return the arms that may be played now, by number."""
+    there = [arm for arm in range(len(state.player.names)) if arm not in state.player.retired]
+    return offered(state, there) or there
 
 
 def guarded(state: "State") -> tuple[Guarded, ...]:

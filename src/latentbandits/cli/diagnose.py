@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "log",
         metavar="LOG",
-        help="a log, .csv or .parquet; or the .npz of an earlier run, to go on from there",
+        help="a log, .csv, .csv.gz or .parquet; or the .npz of an earlier run, to go on from there",
     )
     for role, text in ROLES.items():
         parser.add_argument(f"--{role}", metavar="COLUMN", help=f"{text} (default: guessed by its name)")
@@ -34,6 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="COLUMN",
         help="columns of numbers that were known before the decision",
+    )
+    parser.add_argument(
+        "--day-first",
+        choices=("yes", "no"),
+        help="whether 3/4/2025 is in April (default: as the column as a whole tells)",
     )
     parser.add_argument(
         "--above",
@@ -73,7 +78,8 @@ def run(options: argparse.Namespace) -> int:
         diagnosis = Diagnosis.load(options.log)
     else:
         columns: dict[str, str | None] = {role: vars(options)[role] for role in ROLES}
-        log = Log.read(options.log, **columns, context=options.context)
+        day_first = None if options.day_first is None else options.day_first == "yes"
+        log = Log.read(options.log, **columns, context=options.context, day_first=day_first)
         if options.above is not None:
             log = log.above(options.above)
         with Progress("diagnosing", unit="million steps") as progress:

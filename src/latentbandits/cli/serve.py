@@ -19,6 +19,7 @@ WORDS = {
     "body": ("BYTES", "the most that a request may have (default: 4194304)"),
     "open": ("N", "decisions of one experiment that may wait for rewards (default: 100000)"),
     "waiting": ("N", "requests that may wait for the store (default: 10000)"),
+    "webhook": ("URL", "where alerts are sent, signed by the secret in LATENTBANDITS_WEBHOOK_SECRET"),
     "export_days": ("DAYS", "how old the decisions of an exported log may be (default: any age)"),
     "stop": ("SECONDS", "that requests have to end when it stops (default: 10)"),
 }

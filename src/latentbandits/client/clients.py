@@ -227,12 +227,14 @@ class Client(_Client[ArmT]):
         """Return decisions for up to 1,000 rounds, in one request: each a mapping with what `ask` takes."""
         return run(self._exchange.ask(rounds, key))
 
-    def tell(self, decision: Decision | str, rewards: Rewards, *, correct: bool = False) -> str:
+    def tell(
+        self, decision: Decision | str, rewards: Rewards, *, correct: bool = False, guard: float | None = None
+    ) -> str:
         """Tell the rewards of a decision: "accepted", "duplicate", "late", "queued", or "fallback" for a decision that was made here.
 
-        With `correct` they replace what was told before, which is "corrected": see `Agent.tell`.
+        With `correct` they replace what was told before, which is "corrected"; a `guard` is for the guardrail: see `Agent.tell`.
         """
-        return run(self._exchange.tell([(decision, rewards)], correct))[0]
+        return run(self._exchange.tell([(decision, rewards)], correct, guard))[0]
 
     def tell_many(self, told: Iterable[tuple[Decision | str, Rewards]]) -> list[str]:
         """Tell rewards of up to 1,000 decisions in one request; what is refused is "refused", and the others count."""
@@ -314,9 +316,11 @@ class AsyncClient(_Client[ArmT]):
         """Return decisions for up to 1,000 rounds: see `Client.ask_many`."""
         return await self._exchange.ask(rounds, key)
 
-    async def tell(self, decision: Decision | str, rewards: Rewards, *, correct: bool = False) -> str:
+    async def tell(
+        self, decision: Decision | str, rewards: Rewards, *, correct: bool = False, guard: float | None = None
+    ) -> str:
         """Tell the rewards of a decision: see `Client.tell`."""
-        return (await self._exchange.tell([(decision, rewards)], correct))[0]
+        return (await self._exchange.tell([(decision, rewards)], correct, guard))[0]
 
     async def tell_many(self, told: Iterable[tuple[Decision | str, Rewards]]) -> list[str]:
         """Tell rewards of up to 1,000 decisions: see `Client.tell_many`."""

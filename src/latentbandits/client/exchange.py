@@ -129,10 +129,12 @@ class Exchange:
             self._copy = dict(zip(payload["arms"], payload["probabilities"], strict=True))
             self._copied = self._clock()
 
-    async def tell(self, told: Iterable[tuple[Decision | str, Rewards]], correct: bool = False) -> list[str]:
+    async def tell(
+        self, told: Iterable[tuple[Decision | str, Rewards]], correct: bool = False, guard: float | None = None
+    ) -> list[str]:
         """Return what became of rewards; those that cannot be sent now are queued."""
         self._refuse_closed()
-        rewards = [_Reward(id_of(decision), as_number(reward), correct) for decision, reward in told]
+        rewards = [_Reward(id_of(decision), as_number(reward), correct, guard) for decision, reward in told]
         real = [reward for reward in rewards if reward.id]  # a decision that was made here has no id
         outcomes = iter(await self._outcomes(real, single=len(rewards) == 1) if real else ())
         return [next(outcomes) if reward.id else FALLBACK for reward in rewards]
@@ -311,8 +313,9 @@ class Exchange:
 class _Reward:
     """A reward to tell; compared by identity, since the same may wait twice."""
 
-    def __init__(self, decision: str, reward: object, correct: bool) -> None:
-        self.id, self.body = decision, {"id": decision, "reward": reward} | ({"correct": True} if correct else {})
+    def __init__(self, decision: str, reward: object, correct: bool, guard: float | None) -> None:
+        more = ({"correct": True} if correct else {}) | ({} if guard is None else {"guard": float(guard)})
+        self.id, self.body = decision, {"id": decision, "reward": reward, **more}
 
 
 class _Withdrawal:

@@ -106,6 +106,8 @@ class Segments(NamedTuple):
 
 def fit_segments(series: Series) -> Segments:
     """Return the best stretches of a log."""
+    if len(series.logit_offset):
+        series = series.standardise()
     rows = series.rows
     values = series.values - (0.0 if series.binary else series.centres[series.arms])
     per_arm = np.zeros((rows + 1, series.width))

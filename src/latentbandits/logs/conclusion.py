@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from latentbandits.logs.calendar import CALENDAR
 from latentbandits.logs.changes import CHANGES
+from latentbandits.logs.fresh import FRESH
 from latentbandits.logs.hypotheses import KINDS, NOTHING
 from latentbandits.logs.hypothesis import Hypothesis
 from latentbandits.logs.regimes import OF_SHAPE, REGIMES
@@ -21,7 +22,7 @@ class Conclusion(NamedTuple):
 
     Attributes
     ----------
-    kind : "regimes", "changes", "drift", "calendar", "autocorrelation", "volatility", "nothing" or "undecided"
+    kind : "regimes", "changes", "fresh", "jumps", "drift", "calendar", "autocorrelation", "volatility", "nothing" or "undecided"
     calendar : whether the calendar is part of the best hypothesis
     margin : nats by which regimes are ahead of the best other hypothesis; negative if behind, minus infinity if no fit was possible
     needed : nats by which they must be ahead
@@ -43,6 +44,8 @@ class Conclusion(NamedTuple):
             return "not sure"
         lead = self.margin / self.needed * MARGIN if self.kind == REGIMES else self.lead
         levels = {"very sure": 5 * MARGIN, "sure": MARGIN, "fairly sure": 3.0}
+        if self.kind == NOTHING:  # the best that could be said of it: no cause is worth the numbers that it needs
+            levels = {"sure": 3.0, "fairly sure": 1.0}
         return next((words for words, least in levels.items() if lead > least), "hardly sure")
 
     @property
@@ -77,9 +80,11 @@ def conclude(hypotheses: Sequence[Hypothesis]) -> Conclusion:
     # what is hardly better than that nothing changes is not named
     clear = [h for h in hypotheses if h.kind != REGIMES and h.score >= LEAST + OF_SHAPE * h.shape_gain]
     rival = next(iter(clear), next((h for h in hypotheses if h.kind == NOTHING), rival))
-    same = (rival.kind, REGIMES if rival.kind == CHANGES else rival.kind)
-    others = [h.score for h in hypotheses if h.kind not in same and not (rival.kind == CALENDAR and h.calendar)]
-    lead = abs(rival.score - max(others)) if others else float("inf")
+    same = {rival.kind, *((CHANGES, FRESH) if rival.kind in (CHANGES, FRESH) else ())}
+    same |= {REGIMES} if rival.kind == CHANGES else set()
+    # a fit that found nothing says the same as nothing
+    others = [h for h in hypotheses if h.kind not in same and not (rival.kind == CALENDAR and h.calendar)]
+    lead = rival.score - max((h.score for h in others if h.gain > 0.0 or rival.kind != NOTHING), default=float("-inf"))
     return Conclusion(rival.kind, rival.calendar, margin, needed, lead, rival.name)
 
 

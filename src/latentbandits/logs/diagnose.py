@@ -88,7 +88,8 @@ def diagnose(
     offsets, covariates = fit_covariates(series, read.context) if read.context else (np.zeros(len(read)), [])
     if offsets.any():
         series = series.subtract(offsets)
-    times = read.times if read.dated else None
+    times = read.times if read.clock is None else read.clock
+    times = times if read.dated else None
     hypotheses = _fit_all(series, times, seed, workers, work)
     if series.rows > LONG:
         hypotheses = [_recount_states(series, h, seed, tick) if h.kind == REGIMES else h for h in hypotheses]

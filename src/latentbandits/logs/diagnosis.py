@@ -125,8 +125,12 @@ class Diagnosis(Result):
         """What following the states earns per round beyond the best single arm, with an interval of 95 %; zeros without a fit."""
         if self.model is None or self.samples is None:
             return 0.0, 0.0, 0.0
-        low, high = credible_interval(gain(self.means_sampled, self.samples.shares))
-        return float(gain(self.model.means, self.model.shares)), float(low), float(high)
+        sampled = gain(self.means_sampled, self.samples.shares)
+        low, high = credible_interval(sampled)
+        point = float(gain(self.model.means, self.model.shares))
+        if not low <= point <= high:  # arms that were hardly tried: the best fit is no typical one
+            point = float(np.median(sampled))
+        return point, float(low), float(high)
 
     @property
     def useful(self) -> bool:

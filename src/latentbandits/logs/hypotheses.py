@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from latentbandits.logs import calendar, changes, em, levels, regimes
+from latentbandits.logs import calendar, changes, em, fresh, levels, regimes
 from latentbandits.logs.calendar import CALENDAR, Calendar, best_calendar, fit_calendar
 from latentbandits.logs.changes import Segments
 from latentbandits.logs.em import Tick, no_tick, penalise
@@ -15,7 +15,7 @@ from latentbandits.logs.series import Series
 
 NOTHING = "nothing"
 # Kinds that are fitted to the rewards as they are, without outliers, and to their order alone
-RIVALS = (*levels.KINDS, changes.KIND)
+RIVALS = (*levels.KINDS, changes.KIND, *fresh.KINDS)
 KINDS = {
     kind.name: kind
     for kind in (
@@ -77,7 +77,7 @@ def fit_rivals(series: Series) -> list[Hypothesis]:
     hypotheses = []
     for kind in RIVALS:
         assert kind.fit is not None
-        plain = kind.binary and series.binary and not len(series.logit_offset)
+        plain = kind.binary and series.binary
         fits: list[Fit] = [kind.fit(version) for version in ((series,) if plain else both)]
         scores = [penalise(series, fit.gain, fit.num_params) for fit in fits]
         score, best = max(zip(scores, fits, strict=True), key=lambda pair: pair[0])

@@ -2,10 +2,11 @@
 
 A level is an Ornstein-Uhlenbeck process: after g rounds a share phi^g of it is left. With noise on top it is a random walk that comes
 back, at any speed; without noise it is an exact AR(1) process. The arms' means are fitted jointly (generalised least squares by the
-innovations of a Kalman filter), so that the likelihood is the best one for the speed and the size of the level.
+innovations of a Kalman filter), so that the likelihood is the best one for the speed and the size of the level. Of rewards of 0 and 1 it
+is the log-odds that wander, and every reward is predicted from those before: rare clicks that coincide prove nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ AUTOCORRELATION, DRIFT = "autocorrelation", "drift"
 TIMES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e5)
 SIZES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5)
 BEGINNINGS, EVALUATIONS = 3, 80
+CLICK_TIMES, CLICK_SIZES = (10.0, 100.0, 1e3, 1e4), (1e-4, 1e-3, 0.01, 0.1)  # the same for rewards of 0 and 1
 POLISH, MANY = 30, 20  # evaluations at the end, for logs with no more arms than this
 PURE = 1e3  # times the noise: a level that leaves none, which need not be counted as fitted
 
@@ -96,6 +98,36 @@ def _filter_levels(series: Series, which: np.ndarray, keep: float, size: float) 
     return log_det, products, innovations
 
 
+def _filter_clicks(
+    series: Series, shares: np.ndarray, centres: np.ndarray, which: np.ndarray, keep: float, prior: float
+) -> float:
+    """Return the log-likelihood of rewards of 0 and 1 whose log-odds wander, each predicted from those before it.
+
+    `shares` are the chances of the rows if nothing changes. Of constant ones this is a beta distribution that forgets: `prior` rewards of
+    the arm's own chance, and those before, of which a share `keep` is left after a round.
+    """
+    values, gaps = series.values, series.gaps
+    seen, last = np.zeros((which.max() + 1, 4)), np.zeros(which.max() + 1)
+    now, total = 0.0, 0.0
+    for t in range(len(values)):
+        own, share, value = which[t], shares[t], values[t]
+        now += gaps[t]
+        if now > last[own]:
+            decay = keep ** (now - last[own])
+            for i in range(4):
+                seen[own, i] *= decay
+            last[own] = now
+        hits, misses = prior * centres[own], prior * (1.0 - centres[own])
+        ratio = (seen[own, 0] + hits) / (seen[own, 1] + hits) * (seen[own, 3] + misses) / (seen[own, 2] + misses)
+        chance = share * ratio / (1.0 - share + share * ratio)
+        total += np.log(chance) if value > 0.5 else np.log(1.0 - chance)
+        seen[own, 0] += value
+        seen[own, 1] += share
+        seen[own, 2] += 1.0 - value
+        seen[own, 3] += 1.0 - share
+    return float(total)
+
+
 class LevelFit(NamedTuple):
     """A level that was fitted, see `latentbandits.logs.hypothesis.Fit`.
 
@@ -128,8 +160,22 @@ class LevelFit(NamedTuple):
         return FittedDrift(noise=noise, binary=series.binary, centres=centres, sizes=noise * self.size, time=self.time)
 
 
+def _fit_clicks(series: Series, own: bool) -> LevelFit:
+    """Return the best level of the log-odds of rewards of 0 and 1, of all arms or of every arm."""
+    shares, which = series.shares, series.arms if own else np.zeros(series.rows, np.int64)
+    tried = np.bincount(which)
+    centres = np.clip(np.bincount(which, shares) / np.maximum(tried, 1), 1e-6, 1 - 1e-6)
+
+    def log_lik(time: float, size: float) -> float:
+        return float(fast(_filter_clicks)(series, shares, centres, which, float(np.exp(-1 / time)), 1 / size))
+
+    return _best(series, log_lik, times=CLICK_TIMES, sizes=CLICK_SIZES)._replace(own=own)
+
+
 def fit_common_level(series: Series) -> LevelFit:
     """Return the best level that all arms share."""
+    if series.binary:
+        return _fit_clicks(series, own=False)
     design, which = series.one_hot, np.zeros(series.rows, np.int64)
     around, bare = series.subtract(series.centres[series.arms]), np.zeros((series.rows, 0))
 
@@ -203,6 +249,8 @@ def fit_trend(series: Series) -> tuple[float, int]:
 
 def fit_drift(series: Series) -> LevelFit:
     """Return the better of levels of all arms and of a trend of every arm."""
+    if series.binary:
+        return _fit_clicks(series, own=True)
     own, (bent, num_params) = fit_arm_levels(series), fit_trend(series)
     better = penalise(series, bent, num_params) > penalise(series, own.gain, own.num_params)
     return own._replace(gain=bent, num_params=num_params) if better else own
@@ -213,6 +261,8 @@ def _best(
     log_lik: Callable[[float, float], float],
     near: LevelFit | None = None,
     evaluations: int = EVALUATIONS,
+    times: Sequence[float] = TIMES,
+    sizes: Sequence[float] = SIZES,
 ) -> LevelFit:
     """Return the best speed and size of a level: a grid, then the best of it to the end; or from one that is near."""
 
@@ -223,7 +273,7 @@ def _best(
     if near is not None:
         starts = [(float(np.log(near.time)), 2 * float(np.log(near.size)))]
     else:
-        grid = [(np.log(time), np.log(size)) for time in TIMES if time < 10 * series.rows for size in SIZES]
+        grid = [(np.log(time), np.log(size)) for time in times if time < 10 * series.rows for size in sizes]
         starts = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
     ends = [
         minimize(
@@ -243,11 +293,13 @@ KINDS = (
         "autocorrelated noise, all arms alike",
         "Rewards are autocorrelated, in the same way for all arms; no regimes are needed",
         fit_common_level,
+        binary=True,
     ),
     Kind(
         DRIFT,
         "drift, every arm its own",
         "The arms drift, each its own way; no regimes are needed",
         fit_drift,
+        binary=True,
     ),
 )

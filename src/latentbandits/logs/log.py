@@ -11,6 +11,7 @@ import pandas as pd
 from latentbandits.logs.reading import (
     OWNER,
     Bad,
+    Table,
     choose_columns,
     parse_arms,
     parse_numbers,
@@ -23,6 +24,8 @@ from latentbandits.settings import InvalidValueError
 # A pause this many times as long as usual is a gap: as many rounds have gone by as fit into it
 PAUSE = 50.0
 MOST_BAD = 0.5
+# Share of rewards, or of times, that differ from all others, and how many rewards at least; rows within which a retry is looked for
+DISTINCT, FEWEST_DISTINCT, BACK = 0.95, 20, 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,6 +40,7 @@ class Log:
     played : int array (rows,), the arm of every row, a position in `arms`
     rewards : array (rows,)
     times : array (rows,) of datetime64, or of numbers such as rounds; None if there are none
+    clock : array (rows,), the times as a clock on the wall showed them, for the calendar; None if they are no dates
     subjects : array (rows,), to whom; rows with one time are then one round. None if every row is a round of its own
     propensities : array (rows,), the probability with which the arm was played; None if unknown
     context : name -> array (rows,), numbers that were known before the decision
@@ -61,6 +65,7 @@ class Log:
     bad: tuple[Bad, ...] = ()
     sorted: bool = True
     source: str = ""
+    clock: np.ndarray | None = None
 
     @classmethod
     def read(
@@ -73,19 +78,22 @@ class Log:
         subject: str | None = None,
         propensity: str | None = None,
         context: Sequence[str] = (),
+        day_first: bool | None = None,
     ) -> Self:
         """Return the log in a file, a frame or a mapping.
 
         Parameters
         ----------
         source : path, data frame or mapping
-            A CSV file with a line of names, a Parquet file, a frame of pandas, polars or Arrow, or a dict of columns, such as the feedback
-            of Open Bandit Pipeline.
+            A CSV file (or .csv.gz) with a line of names, a Parquet file, a frame of pandas, polars or Arrow, or a dict of columns, such as
+            the feedback of Open Bandit Pipeline.
         arm, reward, time, subject, propensity : str, optional
             The columns; guessed by their names if not given (`guessed` says which). `time` is a date, a number of seconds since 1970, or
             the number of the round. With `subject`, rows that have one time are one round.
         context : sequence of str
             Columns of numbers that were known before the decision.
+        day_first : bool, optional
+            Whether 3/4/2025 is in April; if not given, the column as a whole must tell.
 
         Examples
         --------
@@ -117,7 +125,11 @@ class Log:
         played, arms = parse_arms(cells["arm"], table)
         parsed = {"rewards": parse_numbers(cells["reward"], "reward", table)}
         if "time" in cells:
-            parsed["times"] = parse_times(cells["time"], table)
+            parsed["times"], parsed["clock"] = parse_times(cells["time"], table, day_first)
+            if parsed["times"].dtype.kind == "M":
+                table.mark(find_duplicates(table, parsed["times"]), "a copy of a row before, in all columns")
+            else:
+                del parsed["clock"]
         if "propensity" in cells:
             parsed["propensities"] = parse_numbers(cells["propensity"], "propensity", table)
             with np.errstate(invalid="ignore"):
@@ -135,6 +147,14 @@ class Log:
             times = parsed["times"][rows]
             in_order = bool((times[1:] >= times[:-1]).all())
             rows = rows if in_order else rows[np.argsort(times, kind="stable")]
+        retried = find_retries(played[rows], parsed["rewards"][rows])
+        if retried.any():
+            again = np.zeros(len(played), bool)
+            again[rows[retried]] = True
+            table.mark(
+                again, "a reward of many digits that repeats one just before: a retry, which would look like drift"
+            )
+            rows, bad = rows[~retried], table.summary()
         used, place = np.unique(played[rows], return_inverse=True)
         parsed = {name: values[rows] for name, values in parsed.items()}
         return cls(
@@ -183,6 +203,30 @@ class Log:
         if not self.sorted:
             lines.append("The rows were not in order of time; they are now.")
         return "\n".join(lines)
+
+
+def find_duplicates(table: Table, times: np.ndarray) -> np.ndarray:
+    """Return which rows are copies of rows before; none where rows often share a time, so that equal rows may well be several."""
+    copies = pd.DataFrame(dict(table.columns)).duplicated().to_numpy()
+    left = times[~copies]
+    return np.asarray(copies & (len(np.unique(left)) >= DISTINCT * len(left)))
+
+
+def find_retries(played: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    """Return which rows have the arm and the reward of one of the rows just before, if rewards otherwise hardly ever come again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.logs.log import find_retries
+    >>> np.flatnonzero(find_retries(np.zeros(31), np.repeat(np.arange(30.0), 1 + (np.arange(30) == 7))))
+    array([8])
+    """
+    again = np.zeros(len(rewards), bool)
+    for back in range(1, min(BACK, len(rewards) - 1) + 1):
+        again[back:] |= (rewards[back:] == rewards[:-back]) & (played[back:] == played[:-back])
+    left = rewards[~again]
+    return again & (len(np.unique(left)) >= max(DISTINCT * len(left), FEWEST_DISTINCT))
 
 
 def count_gaps(times: np.ndarray | None, subjects: np.ndarray | None, rows: int) -> np.ndarray:

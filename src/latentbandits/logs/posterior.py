@@ -186,11 +186,16 @@ def state_table(log: Log, model: Model, samples: Model, means: np.ndarray) -> pd
 
 
 def arm_table(log: Log) -> pd.DataFrame:
-    """Return a row per arm, of a log without regimes."""
-    rows = []
+    """Return a row per arm, of a log without regimes; intervals of rewards of 0 and 1 are Wilson's."""
+    rows, binary = [], bool(np.isin(log.rewards, (0.0, 1.0)).all())
     for arm, name in enumerate(log.arms):
         own = log.rewards[log.played == arm]
-        half = Z * float(own.std(ddof=1)) / np.sqrt(len(own)) if len(own) > 1 else np.inf
-        mean = float(own.mean())
-        rows.append({"arm": name, "mean": mean, "low": mean - half, "high": mean + half, "tried": float(len(own))})
-    return pd.DataFrame(rows)
+        mean, number = float(own.mean()), len(own)
+        middle, half = mean, Z * float(own.std(ddof=1)) / np.sqrt(number) if number > 1 else np.inf
+        if binary:
+            middle = (mean + 0.5 * Z**2 / number) / (1 + Z**2 / number)
+            half = Z * np.sqrt(mean * (1 - mean) / number + 0.25 * (Z / number) ** 2) / (1 + Z**2 / number)
+        row = {"arm": name, "mean": mean, "low": middle - half, "high": middle + half, "tried": float(number)}
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    return table.assign(low=table["low"].clip(lower=0.0), high=table["high"].clip(upper=1.0)) if binary else table

@@ -1,7 +1,9 @@
 """From a file or a frame to columns, and from columns to numbers; cells that mean nothing are counted, with their lines."""
 
 import csv
+import gzip
 import importlib
+import io
 import re
 from collections.abc import Mapping
 from itertools import islice
@@ -15,7 +17,7 @@ from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import InvalidValueError, nearest
 
 OWNER = "log"
-RULE = "the path of a .csv or .parquet file, a data frame of pandas, polars or Arrow, or a dict of columns"
+RULE = "the path of a .csv, .csv.gz or .parquet file, a data frame of pandas, polars or Arrow, or a dict of columns"
 SEPARATORS = ",;\t"  # the first of those that are equally frequent in the first line
 DECIMAL = re.compile(r"\d,\d")  # a comma in a number, where commas do not separate
 FIRST = 100  # lines in which it is looked for
@@ -33,13 +35,18 @@ USUAL: Mapping[str, tuple[str, ...]] = {
         "at", "time", "timestamp", "ts", "datetime", "date", "created_at", "when", "decided_at", "round", "step", "t",
     ),
     "subject": ("subject",),
-    "propensity": ("propensity", "probability", "pscore", "prob", "action_prob", "p"),
+    "propensity": (
+        "propensity", "propensity_score", "probability", "pscore", "prob", "action_prob", "action_probability", "p",
+    ),
 }  # fmt: skip
 NEEDED = ("arm", "reward")
 MOST_ARMS = 1000
 # Numbers of this size are seconds, milliseconds, microseconds or nanoseconds since 1970: from 1990 to 2100
 SECONDS = (6.3e8, 4.1e9)
-TRUE = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+TRUE = {"true": 1.0, "yes": 1.0, "y": 1.0, "t": 1.0, "false": 0.0, "no": 0.0, "n": 0.0, "f": 0.0}
+# 3/4/2025, 03.04.25: a day and a month, in either order; with dots the day is first
+NUMERIC_DATE = r"^(\d{1,2})([./-])(\d{1,2})[./-]\d{2,4}\b"
+ZONE = r"\s*(?:Z|UTC|GMT|[+-]\d\d:?\d\d|(?<=:\d\d)[+-]\d\d)$"
 
 
 class Bad(NamedTuple):
@@ -96,7 +103,9 @@ def read_table(source: object) -> Table:
     try:
         match path.suffix.lower():
             case ".csv":
-                return _from_csv(path)
+                return _from_csv(path, path.read_bytes())
+            case ".gz" if path.stem.lower().endswith(".csv"):
+                return _from_csv(path, gzip.decompress(path.read_bytes()))
             case ".parquet":
                 importlib.import_module("pyarrow")  # so that it is named if it is missing
                 return _from_frame(pd.read_parquet(path), str(path))
@@ -111,26 +120,38 @@ def read_table(source: object) -> Table:
     raise InvalidValueError(OWNER, "file", str(path), f"a log that can be read ({reason[:1].lower()}{reason[1:]})")
 
 
-def _from_csv(path: Path) -> Table:
-    """Read a file with a line of names and a line per row; lines with too many cells are refused by number."""
-    with open(path, encoding="utf-8-sig") as file:
-        first = file.readline().rstrip("\r\n")
-        separator = max(SEPARATORS, key=first.count)
-        commas = separator != "," and any(DECIMAL.search(line) for line in islice(file, FIRST))
-    names = first.split(separator)
-    if not any(names) or pd.to_numeric(pd.Series(names), errors="coerce").notna().any():
-        raise InvalidValueError(OWNER, "first line", ",".join(names)[:80], "the names of the columns", f" of {path}")
-    if len(set(names)) < len(names):
-        raise InvalidValueError(OWNER, "first line", ",".join(names)[:80], "names that all differ", f" of {path}")
-    form = {"low_memory": False, "index_col": False, "skip_blank_lines": False, "encoding": "utf-8-sig"}
+def _decoded(content: bytes) -> str:
+    """Return the text of a file: UTF-8 or UTF-16, or else what Windows writes in the West."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16")
     try:
-        frame = pd.read_csv(path, sep=separator, decimal="," if commas else ".", **form)
-        return _from_frame(frame, str(path), np.arange(2, len(frame) + 2))
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")
+
+
+def _from_csv(path: Path, content: bytes) -> Table:
+    """Read a file with a line of names and a line per row; lines with too many cells are refused by number."""
+    text, skipped = _decoded(content), 0
+    told = re.match(r'"?sep=(.)"?\r?\n', text)  # what Excel writes above the names
+    if told:
+        text, skipped = text[told.end() :], 1
+    first = text.split("\n", 1)[0].rstrip("\r")
+    separator = told[1] if told else max(SEPARATORS, key=first.count)
+    commas = separator != "," and any(DECIMAL.search(line) for line in islice(io.StringIO(text), 1, FIRST))
+    names = next(csv.reader([first], delimiter=separator), [])
+    if not any(names) or pd.to_numeric(pd.Series(names), errors="coerce").notna().any():
+        raise InvalidValueError(OWNER, "first line", first[:80], "the names of the columns", f" of {path}")
+    if len(set(names)) < len(names):
+        raise InvalidValueError(OWNER, "first line", first[:80], "names that all differ", f" of {path}")
+    form = {"low_memory": False, "index_col": False, "skip_blank_lines": False}
+    try:
+        frame = pd.read_csv(io.StringIO(text), sep=separator, decimal="," if commas else ".", **form)
+        return _from_frame(frame, str(path), np.arange(2, len(frame) + 2) + skipped)
     except pd.errors.ParserError:  # some line has too many cells: read them one by one
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=separator)
-            next(reader)
-            rows = [(reader.line_num, row) for row in reader]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        next(reader)
+        rows = [(reader.line_num + skipped, row) for row in reader]
         wide = len(names)
         refused: dict[str, list[int]] = {}
         for line, row in rows:
@@ -167,16 +188,31 @@ def _from_frame(
     columns = {}
     for column in frame.iter_columns():
         zoned = isinstance(column.dtype, nw.Datetime) and column.dtype.time_zone is not None
-        plain = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if zoned else column
-        columns[str(column.name).strip()] = plain.to_numpy()
+        columns[str(column.name).strip()] = _with_zone(column) if zoned else column.to_numpy()
     return Table(columns, np.arange(1, len(frame) + 1) if lines is None else lines, name, refused or {})
+
+
+def _with_zone(column: Any) -> np.ndarray:
+    """Return moments that have a zone as text, in which it is kept."""
+    wall, moments = (
+        part.dt.replace_time_zone(None).to_numpy().astype("datetime64[us]")
+        for part in (column, column.dt.convert_time_zone("UTC"))
+    )
+    known = ~np.isnat(moments)
+    minutes = np.zeros(len(known), np.int64)
+    minutes[known] = (wall - moments)[known] // np.timedelta64(1, "m")
+    offsets, place = np.unique(minutes, return_inverse=True)
+    zones = np.array(
+        [f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02d}:{abs(offset) % 60:02d}" for offset in offsets]
+    )
+    return np.where(known, np.char.add(np.datetime_as_string(wall), zones[place]), "").astype(object)
 
 
 def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the column of every role, and the roles whose column was guessed; or refuse."""
     columns = list(table.columns)
     chosen: dict[str, str] = {}
-    guessed = []
+    guessed, missing = [], []
     for role in USUAL:
         column = given.get(role)
         if column is not None:
@@ -193,9 +229,13 @@ def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[
             chosen[role] = match
             guessed.append(role)
         elif role in NEEDED:
-            raise InvalidValueError(
-                OWNER, f"column of the {role}", None, f"named, one of {', '.join(columns) or 'none at all'}"
-            )
+            missing.append(role)
+    if missing:
+        which = " and ".join(f"column of the {role}" for role in missing)
+        how = ", ".join(f"{role}=... or --{role}" for role in missing)
+        raise InvalidValueError(
+            OWNER, which, None, f"named ({how}), among {', '.join(columns) or 'columns, of which there are none'}"
+        )
     return {role: chosen[role] for role in USUAL if role in chosen}, tuple(guessed)
 
 
@@ -242,11 +282,15 @@ def _arm_name(cell: object) -> int | str | None:
     return str(cell).strip() or None
 
 
-def parse_times(cells: np.ndarray, table: Table) -> np.ndarray:
-    """Return cells as moments: dates if they are any, or numbers of seconds since 1970; else plain numbers, such as rounds."""
+def parse_times(cells: np.ndarray, table: Table, day_first: bool | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return cells as moments, and as a clock on the wall showed them: they differ where a zone is given.
+
+    They are dates if they are any, or numbers of seconds since 1970; else plain numbers, such as rounds.
+    """
     if cells.dtype.kind == "M":
         table.mark(np.isnat(cells), "no time")
-        return cells.astype("datetime64[us]")
+        moments = cells.astype("datetime64[us]")
+        return moments, moments
     column = pd.Series(cells)
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     finite = np.isfinite(numbers)
@@ -256,11 +300,36 @@ def parse_times(cells: np.ndarray, table: Table) -> np.ndarray:
         numbers = np.where(finite, numbers, 0.0)
         for power in (0, 3, 6, 9):
             if SECONDS[0] <= usual / 10**power <= SECONDS[1]:
-                return np.asarray((numbers / 10**power * 1e6).astype(np.int64).astype("datetime64[us]"))
-        return np.asarray(numbers)
-    text = column.astype(str).where(~column.isna(), None)
-    dates = pd.to_datetime(text, errors="coerce", utc=True, format="ISO8601")
-    if dates.isna().mean() > 0.5:
-        dates = pd.to_datetime(text, errors="coerce", utc=True, format="mixed")
+                numbers = (numbers / 10**power * 1e6).astype(np.int64).astype("datetime64[us]")
+                break
+        return numbers, numbers
+    text = column.astype(str).str.strip().where(~column.isna(), None)
+    form: dict[str, Any] = {"format": "ISO8601"}
+    if pd.to_datetime(text, errors="coerce", utc=True, **form).isna().mean() > 0.5:
+        form = {"format": "mixed", "dayfirst": is_day_first(text, day_first)}
+    dates = pd.to_datetime(text, errors="coerce", utc=True, **form)
     table.mark(dates.isna().to_numpy(), "a time that cannot be read")
-    return np.asarray(dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]"))
+    zoned = text.str.contains(ZONE, na=False).any()
+    wall = pd.to_datetime(text.str.replace(ZONE, "", regex=True), errors="coerce", utc=True, **form) if zoned else dates
+    moments, clock = (
+        np.asarray(part.dt.tz_localize(None).to_numpy().astype("datetime64[us]")) for part in (dates, wall)
+    )
+    return moments, clock
+
+
+def is_day_first(text: pd.Series, given: bool | None) -> bool:
+    """Return whether the day stands before the month, by the column as a whole; refuse a column that does not say so."""
+    parts = text.str.extract(NUMERIC_DATE).dropna()
+    if given is not None or parts.empty:
+        return bool(given)
+    first, second = (parts[place].astype(int).max() > 12 for place in (0, 2))
+    if first != second:
+        return bool(first)
+    if not first and (parts[1] == ".").all():
+        return True
+    raise InvalidValueError(
+        OWNER,
+        "time",
+        str(text.iloc[0]),
+        "a date whose day and month can be told apart (day_first=True or False, --day-first yes or no, settles it)",
+    )

@@ -14,7 +14,8 @@ from latentbandits.settings import InvalidValueError
 
 OWNER = "diagnose"
 FEWEST, RARE = 500, 20  # rows in all, and of an arm
-TIED = 0.3
+TIED = 0.3  # share of rewards that are one value, at most; of grades
+MOST_TIED, MOST_GRADES = 0.7, 20
 FLATTEST = 1e-6  # deviation of the rewards in units of the largest: below, sums of squares lose it
 UNEVEN = 2.0
 WEEKS = 14
@@ -61,6 +62,9 @@ class Series(NamedTuple):
         ([1.0, 5.0], 1.0)
         """
         binary = bool(np.isin(rewards, (0.0, 1.0)).all())
+        step = grade_step(rewards)
+        if step and not binary:  # spread evenly over their step, so that ratings and counts have a density
+            rewards = rewards + step * (np.random.default_rng(0).random(len(rewards)) - 0.5)
         noise = np.ones(count) if binary else arm_noise(arms, rewards, gaps, count)
         return cls(arms.astype(np.int64), rewards / noise[arms], gaps.astype(np.float64), noise, binary)
 
@@ -170,6 +174,24 @@ class Series(NamedTuple):
         return self._replace(logit_offset=offsets + self.logit_offset if len(self.logit_offset) else offsets)
 
 
+def grade_step(rewards: np.ndarray) -> float:
+    """Return the step of rewards that are grades, such as ratings and small counts; 0 if they are not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.logs.series import grade_step
+    >>> grade_step(np.array([1.0, 5.0, 4.0, 5.0])), grade_step(np.array([0.0, 9.99, 4.99]))
+    (1.0, 0.0)
+    """
+    values = np.unique(rewards)
+    if not 2 < len(values) <= MOST_GRADES:
+        return 0.0
+    steps = np.diff(values) / np.diff(values).min()
+    even = np.allclose(steps, np.round(steps), rtol=0, atol=1e-6) and steps.sum() < MOST_GRADES
+    return float(np.diff(values).min()) if even else 0.0
+
+
 def arm_noise(arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: int) -> np.ndarray:
     """Return the noise of every arm: the median size of the difference of two rewards of one arm in successive rounds, as a deviation.
 
@@ -209,7 +231,8 @@ def check_log(log: Log) -> None:
         rule = "played in turns: here each arm ends before the next begins, so that time and arm cannot be told apart"
         raise InvalidValueError(OWNER, "arms", list(log.arms), rule)
     values, counts = np.unique(log.rewards, return_counts=True)
-    if len(values) > 2 and counts.max() > TIED * len(log):
+    most = MOST_TIED if grade_step(log.rewards) else TIED
+    if len(values) > 2 and counts.max() > most * len(log):
         place = int(counts.argmax())
         share, value = percent(counts.max() / len(log)), float(values[place])
         above = float(values[place - 1]) if place == len(values) - 1 else value  # so that both sides have some

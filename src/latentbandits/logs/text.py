@@ -1,5 +1,6 @@
 """A diagnosis in words."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,8 +90,21 @@ def list_remarks(d: "Diagnosis") -> list[str]:
 
 
 def cell(mean: float, low: float, high: float, tried: float) -> str:
-    """Return the mean of a cell with its interval, or that it was never tried."""
-    return f"{figure(mean)} ({span(low, high)})" if tried >= 1 else "never tried"
+    """Return the mean of a cell with its interval, with two digits of its width at least, or that it was never tried.
+
+    Examples
+    --------
+    >>> from latentbandits.logs.text import cell
+    >>> cell(0.00331, 0.00113, 0.00968, 302.0), cell(0.52, 0.41, 0.63, 90.0)
+    ('0.0033 (0.0011 to 0.0097)', '0.520 (0.410 to 0.630)')
+    """
+    width = high - low
+    digits = 1 - math.floor(math.log10(width)) if 0 < width < 0.01 else 0
+
+    def form(value: float) -> str:
+        return f"{value:.{digits}f}" if digits else figure(value)
+
+    return f"{form(mean)} ({span(low, high, form)})" if tried >= 1 else "never tried"
 
 
 def state_rows(d: "Diagnosis") -> tuple[list[str], list[list[str]]]:

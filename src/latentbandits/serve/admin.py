@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from latentbandits import specs
 from latentbandits.agent.spec import USUAL
 from latentbandits.memories import parts
+from latentbandits.parameters import all_settings
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle, Policy
 from latentbandits.serve.access import generate_key
@@ -278,4 +279,6 @@ def _refuse_large(policy: Policy, text: str) -> None:
             raise
         size = LARGEST + 1
     if size > LARGEST:
-        raise InvalidValueError("experiment", "policy", text, f"one whose memory has at most {LARGEST // 2**20} MB")
+        sizes = [f"`{name}`" for name, value in all_settings(policy).items() if type(value) is int and value > 1]
+        rule = f"one whose memory has at most {LARGEST // 2**20} MB; less of {', '.join(sizes)} takes less"
+        raise InvalidValueError("experiment", "policy", text, rule)

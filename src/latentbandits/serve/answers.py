@@ -1,6 +1,7 @@
 """What a service answers. Times are microseconds since 1970, minutes are minutes since 1970; null is what is not known."""
 
 import typing
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -13,14 +14,38 @@ from latentbandits.serve.fields import Answer
 Name = str | int
 
 
-def _object(kind: type, **other: object) -> Any:
-    """Return an answer with the fields of a tuple with names: an object, where a tuple would be a list."""
-    return msgspec.defstruct(kind.__name__, list((typing.get_type_hints(kind) | other).items()), bases=(Answer,))
+@cache
+def _object(kind: type) -> Any:
+    """Return an answer with the fields of a tuple with names, within it too: objects, where tuples would be lists."""
+    fields = [(name, _form(hint)) for name, hint in typing.get_type_hints(kind).items()]
+    return msgspec.defstruct(kind.__name__, fields, bases=(Answer,))
+
+
+def _form(hint: Any) -> Any:
+    if hasattr(hint, "_fields"):
+        return _object(hint)
+    inner = typing.get_args(hint)
+    return tuple.__class_getitem__(tuple(map(_form, inner))) if typing.get_origin(hint) is tuple else hint
+
+
+def as_objects(value: Any) -> Any:
+    """Return a tuple with names as an answer.
+
+    Examples
+    --------
+    >>> from latentbandits.beliefs import Belief
+    >>> from latentbandits.serve.answers import as_objects
+    >>> as_objects(Belief((), 0, 1.0)).elsewhere
+    1.0
+    """
+    if hasattr(value, "_fields"):
+        kind: Any = type(value)
+        return _object(kind)(**{name: as_objects(part) for name, part in value._asdict().items()})
+    return tuple(map(as_objects, value)) if isinstance(value, tuple) else value
 
 
 Stats: Any = _object(decision.Stats)
-Remembered: Any = _object(beliefs.Remembered)
-Belief: Any = _object(beliefs.Belief, states=tuple.__class_getitem__((Remembered, ...)))
+Belief: Any = _object(beliefs.Belief)
 
 
 class Probabilities(Answer):

@@ -1,15 +1,19 @@
 """What is watched: whether the service lives, counters, and the log as a file."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterable
 from itertools import chain
 from typing import Annotated
 
 from msgspec import Meta
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
 from latentbandits import __version__
+from latentbandits.serve.alerts import KINDS, Alerts
 from latentbandits.serve.answers import Alive, Ready
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import ONE, UNTIL, Query
@@ -96,5 +100,19 @@ async def metrics(call: Call) -> Response:
         CounterMetricFamily("latentbandits_groups", "Transactions since the start", writer.groups),
         CounterMetricFamily("latentbandits_stored", "Requests in them", writer.stored),
     ]
-    content = service.meters.text([*numbers.values(), *one])
+    content = service.meters.text([*numbers.values(), *one, *_alerts(service.alerts, found)])
     return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _alerts(alerts: Alerts, experiments: Iterable[str]) -> list[Metric]:
+    """Return how many alerts hold, for every experiment and kind."""
+    labels = ["experiment", "kind"]
+    firing = GaugeMetricFamily("latentbandits_alert", "How many alerts of a kind hold now", labels=labels)
+    regimes = CounterMetricFamily("latentbandits_regime_changes", "Changes of the regime", labels=labels[:1])
+    held = Counter((alert.experiment, alert.kind) for alert in alerts.firing.values())
+    for name in experiments:
+        regimes.add_metric([name], alerts.regimes[name])
+        for kind in KINDS[1:]:
+            firing.add_metric([name, kind], held[name, kind])
+    lost = CounterMetricFamily("latentbandits_alerts_lost", "Alerts that could not be delivered", alerts.lost)
+    return [firing, regimes, lost]

@@ -161,15 +161,15 @@ async def read_belief(call: Call) -> answers.Belief:
     belief = (await call.service.view(call.experiment)).belief
     if belief is None:
         raise NotFoundError("experiment", "policy", call.experiment, "one that has beliefs, such as state-library")
-    return fill(answers.Belief, belief, states=tuple(fill(answers.Remembered, state) for state in belief.states))
+    return answers.as_objects(belief)
 
 
 @ROUTES.route("GET", f"{ONE}/stats", "read", "What happened to the decisions")
 async def read_stats(call: Call) -> answers.Stats:
     """Count what happened to the decisions, as `Agent.stats` does."""
     service, at_us = call.service, call.service.now_us()
-    stats = await service.writer.look(lambda ledger: ledger.state(call.experiment, lambda state: state.stats(at_us)))
-    return fill(answers.Stats, stats)
+    look = service.writer.look(lambda ledger: ledger.state(call.experiment, lambda state: state.stats(at_us)))
+    return answers.as_objects(await look)
 
 
 @ROUTES.route("GET", f"{ONE}/probabilities", "decide", "How probable every arm is now")

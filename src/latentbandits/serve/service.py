@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from latentbandits.serve.access import Access
+from latentbandits.serve.alerts import Alerts, watch
 from latentbandits.serve.history import Past
 from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
@@ -45,7 +46,7 @@ class Service:
 
     Attributes
     ----------
-    writer, access, meters, past, settings : see there
+    writer, access, alerts, meters, past, settings : see there
     reads : what pages read with
     ready : whether all experiments are open
     unopened : experiments that could not be opened, and why
@@ -57,6 +58,7 @@ class Service:
         self, storage: Storage, settings: Settings | None = None, clock: Callable[[], int] | None = None
     ) -> None:
         self.settings = settings or Settings()
+        self.alerts = Alerts(self)
         self._ledger = Ledger(storage, clock, compiled=None if self.settings.compiled else False)
         self.storage, self.reads = storage, storage.reader()
         self.writer = Writer(self._ledger, self.settings.waiting)
@@ -84,7 +86,7 @@ class Service:
         Experiments are opened while the service already answers that it lives.
         """
         self.writer.start()
-        tasks = [asyncio.ensure_future(work(self)) for work in (_open_all, _keep_house, *also)]
+        tasks = [asyncio.ensure_future(work(self)) for work in (_open_all, _keep_house, watch, *also)]
         try:
             yield
         finally:

@@ -29,6 +29,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     waiting : requests that may wait for the store; beyond it the answer is 503
     stop : seconds that requests have to end when the service stops
     log_requests : whether every request is logged, or only those that fail or change something
+    webhook : where alerts are sent, signed by the secret in LATENTBANDITS_WEBHOOK_SECRET
     export_days : how old the decisions of an exported log may be; None for all
     compiled : whether policies run machine code once it is there
 
@@ -50,6 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     waiting: Count = 10_000
     stop: Annotated[int, msgspec.Meta(ge=1)] = 10
     log_requests: bool = False
+    webhook: Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s/]+")] | None = None
     export_days: Annotated[float, msgspec.Meta(gt=0)] | None = None
     compiled: bool = True
 

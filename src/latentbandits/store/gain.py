@@ -20,7 +20,7 @@ ERROR = 0.05  # probability that an interval is ever wrong
 RARE = 1e-4  # probability that the alarm is ever raised by chance, for each part of the log
 ENOUGH = 20  # rewards of each side before there is an interval: it is right for many
 TIGHT = 1000  # rewards at which it is tightest
-PART = 20_000  # events of a part of the log in which subjects are counted
+PART = 10_000  # events of a part of the log in which subjects are counted
 _PACE = (-2 * math.log(ERROR) + math.log(1 - 2 * math.log(ERROR))) / TIGHT
 
 

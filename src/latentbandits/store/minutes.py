@@ -12,6 +12,7 @@ import numpy as np
 
 from latentbandits.agent.decision import Name
 from latentbandits.agent.events import COUNTED, Event
+from latentbandits.agent.guardrail import playable
 from latentbandits.agent.rewards import taught
 from latentbandits.agent.slots import Open
 from latentbandits.agent.state import State
@@ -123,7 +124,8 @@ def arm_scores_now(state: State) -> np.ndarray:
     """
     player = state.player
     choice = Choice.blank(player.policy)
-    choice.arm_scores["available"][list(player.retired)] = 0
+    choice.arm_scores["available"] = 0
+    choice.arm_scores["available"][playable(state)] = 1
     if not state.covariates or belief_of(state) is not None:
         player.choose(player.policy, copied(player.memory), np.zeros(state.covariates), player.random.copy(), choice)
     return choice.arm_scores
@@ -147,7 +149,7 @@ def likely(state: State) -> dict[Name, float]:
         return {cast("Name", state.spec.control): 1.0}
     arm_scores = arm_scores_now(state)
     chances, best = expected(arm_scores, "probability"), leader(expected(arm_scores))
-    if state.player.policy.deterministic or None in [chances[state.player.numbers[arm]] for arm in state.arms]:
+    if state.player.policy.deterministic or None in [chances[arm] for arm in playable(state)]:
         chances = [float(arm == best) for arm in range(len(chances))]
     return {name: chance for name, chance in zip(state.player.names, chances, strict=True) if chance}
 

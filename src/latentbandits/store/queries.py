@@ -22,6 +22,7 @@ ROW = "id, name, spec, status, head, epoch, salt"
 # A column of an event says the number of the decision's event; its time, which the id has too, is there
 EVENT = f"{', '.join(Event._fields)}, (SELECT at_us FROM event AS made WHERE (experiment, seq) = (event.experiment, event.decision))"
 COLUMNS = (*Event._fields, "role")
+# Stored numbers: a role that is added is the last
 _ROLES = {kind: n for n, (role, kinds) in enumerate(ROLES.items()) if role not in REPEATED for kind in kinds}
 
 

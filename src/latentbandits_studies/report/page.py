@@ -36,16 +36,16 @@ CHAPTERS: tuple[tuple[str, str, int], ...] = (
 LAST = {"verdicts": "Verdicts", "choices": "Choices", "runs": "What was run"}
 # What the paper asks, does and finds, in our words
 STORY = (
-    "Which arm should one play when the best one depends on a hidden state that changes by itself, and when all that tells of it are "
-    "one's own arms and rewards? ",
-    "The paper gives a linear bandit two summaries of the past, the last arm with its reward and a fingerprint, one reward of every "
-    "arm, which probes take on a schedule or when one of three gates opens. ",
-    "It finds less regret than standard, adversarial and forgetting policies have, where the summaries tell the states apart and are "
-    "fresh; it names high noise, similar states and changes within a probe as what breaks them.",
+    "Which arm should one play when the best arm depends on a hidden state that changes by itself, and past actions and rewards are all "
+    "that tells anything about it? ",
+    "The paper gives LinUCB two summaries of that past: the last arm with its reward, and a fingerprint, one reward of every arm, which "
+    "probes take on a schedule or when a residual, margin or staleness gate opens. ",
+    "It reports less regret than standard, adversarial and non-stationary baselines where these summaries distinguish the states and are "
+    "recent, and three failure modes: fingerprints that are alike, high noise, and changes of state during a sequential probe.",
 )
 
 DOUBLED = (
-    "The printed cells are twice the regret per group, so ours are doubled beside them; the paper does not say why. "
+    "The printed cells are twice the regret per group, so ours are doubled next to them; the paper does not say why. "
 )
 
 
@@ -181,7 +181,7 @@ def chapters(sections: Mapping[str, str], findings: Mapping[str, str]) -> list[s
 def head(quick: Mapping[str, bool], judged: verdicts.Judged) -> str:
     """Return the beginning: the paper in three sentences, what came of its claims, and what is missing on this page, if anything."""
     claims = [claim for _, claim in verdicts.of_kind(judged, PAPER)]
-    link = tag("a", "the verdicts", href="#verdicts")
+    link = tag("a", "Verdicts", href="#verdicts")
     source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
     return "".join(
         [
@@ -190,11 +190,11 @@ def head(quick: Mapping[str, bool], judged: verdicts.Judged) -> str:
                 "p",
                 "Jin, Hung, Krishnamurthy, Shi & Zhang, KDD 2026, ",
                 source,
-                ", beside our own runs.",
+                ", next to our own runs.",
                 classes="note",
             ),
             tag("p", *STORY),
-            tag("p", "Of what it says, by ", link, f": {verdicts.brief(claims)}."),
+            tag("p", link, f" on what it claims: {verdicts.brief(claims)}."),
             _short(quick),
         ]
     )

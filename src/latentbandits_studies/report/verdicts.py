@@ -59,10 +59,7 @@ def counts(claims: Sequence[Claim]) -> str:
     >>> counts([Claim("a/b", "", "", "", "holds"), Claim("a/c", "", "", "", "tied"), Claim("a/d", "", "", "", "holds")])
     'Of 3: 2 hold, 1 is tied.'
     """
-    verdicts = [claim.verdict for claim in claims]
-    hints = [claim.points_to for claim in claims if claim.points_to]
-    counted = f"Of {len(verdicts)}: {_listed(verdicts)}."
-    return counted + (f" A quick run judges nothing; it points to: {_listed(hints)}." if hints else "")
+    return f"Of {len(claims)}: {brief(claims)}."
 
 
 def brief(claims: Sequence[Claim]) -> str:

@@ -55,12 +55,13 @@ def move(mean: Record, variance: float, prior: float) -> None:
 def weigh_walk(means: np.ndarray, emission: Emission, outcome: Outcome, best: Record) -> float:
     """Let means learn the rewards of a round, unless they are outliers; returns how probable they made them, as a logarithm."""
     height, exponent = predictive(emission, means, True, outcome)
-    density, outlier = likelihood(height, exponent), 0.0
     if emission.outliers and exponent > constants.OUTLIER_FROM:
-        outlier = outlying(emission, best, outcome.second)
-    if outlier <= density:
-        add(means, emission.groups, emission.gaussians, outcome)
-    return log_density(emission, outcome, density + outlier)
+        density, outlier = likelihood(height, exponent), outlying(emission, best, outcome.second)
+        if outlier <= density:
+            add(means, emission.groups, emission.gaussians, outcome)
+        return log_density(emission, outcome, density + outlier)
+    add(means, emission.groups, emission.gaussians, outcome)
+    return log_density(emission, outcome, height) - min(exponent, constants.LARGEST_EXPONENT)
 
 
 @kernel

@@ -297,7 +297,7 @@ def step(
     `u` is uniform on (0, 1). Rewards of an earlier round than the latest belong to the state that each particle believes was there then.
     """
     core, branches, means = library.core[0], library.branches, library.means
-    likeness = constants.LIKENESS if policy.floor > 0.0 else 0.0  # exact if nothing is to be pruned
+    likeness = 1.0 if policy.floor > 0.0 else 0.0  # exact if nothing is to be pruned
     late = core.now <= core.front
     if late:
         number, total = propose_late(library, emission, outcome)

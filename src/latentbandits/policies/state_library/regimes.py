@@ -48,7 +48,7 @@ def apart(means: np.ndarray, others: np.ndarray, deviation: np.ndarray) -> float
 def number_by_means(library: Library, regimes: Regimes, deviation: np.ndarray, k: int) -> int:
     """Return the number of a regime that has the means of a state of the heaviest particle and is not in its library, or the next one."""
     best = library.core[0].best
-    closest, least = 0, constants.SAME_REGIME
+    closest, least = 0, constants.SAME_STATE * constants.SAME_STATE
     for row in range(len(regimes.known)):
         number = regimes.known[row].number
         if number > 0 and not has(library.states[best], library.particles[best].known, number):

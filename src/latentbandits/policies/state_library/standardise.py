@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import advantage, count_pair, estimate, fade, few_values, forget_differences
+from latentbandits.noise import (
+    FEW_PAIRS,
+    TIED,
+    advantage,
+    count_pair,
+    estimate,
+    fade,
+    few_values,
+    forget_differences,
+)
 from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.amounts import forget_amounts
 from latentbandits.policies.state_library.covariates import shrink_difference
@@ -225,7 +234,7 @@ def without_effects(standard: Standard, covariates: Covariates, earlier: int, re
     if earlier == 0:
         scale.pairs += 1
         scale.ties += 1 if difference == 0.0 else 0
-    if scale.ties > constants.TIED * scale.pairs:
+    if scale.ties > TIED * scale.pairs:
         return float(difference)
     return shrink_difference(covariates, choice.arms[0], difference, choice.features[FEATURES:], earlier == 1)
 
@@ -252,7 +261,7 @@ def separated(noise: Record, earlier: Record) -> float:
     """Return the noise by the mixture, which has just been estimated, or by what explains the differences better."""
     plain = math.sqrt(0.5 * noise.squares / noise.pairs)
     raw = plain if advantage(noise, plain) < constants.PROOF else noise.raw
-    if earlier.pairs < constants.ALTERNATING_PAIRS or earlier.largest == 0.0:
+    if earlier.pairs < FEW_PAIRS or earlier.largest == 0.0:
         return float(raw)
     apart = estimate(earlier, 0.0, 0.0)
     if apart < constants.ALTERNATING * raw:

@@ -129,7 +129,7 @@ def check(trust: Trust, number: int, reward: float) -> None:
     if claimed.number != number:
         return
     checked = trust.checked[claimed.kind]
-    if checked.rounds >= constants.TRUST_ROUNDS:
+    if checked.rounds >= constants.MOST_REWARDS:
         checked.rounds *= 0.5
         checked.gaps *= 0.5
         checked.weights *= 0.5

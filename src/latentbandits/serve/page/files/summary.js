@@ -58,7 +58,7 @@ export function gain() {
     box.classList.add(!sure ? "unsure" : low > 0 ? "good" : "bad");
     say(box, `${!sure ? "Not clear yet" : low > 0 ? "Yes" : "No, less"}: ${signed(difference)} per decision`);
     const odd = ratio?.mismatch ? `Do not trust it: ${count(ratio.held)} of ${times(ratio.subjects, "subject")} that were compared lately are held back, and ${percent(ratio.share)} should be. Rewards of one side may get lost. ` : "";
-    const interval = low === null ? "No 95 % interval yet: it needs 20 rewards of each side." : `95 % interval ${between(low, high)}, however often you look.`;
+    const interval = low === null ? "95 % interval: from 20 rewards of each side on." : `95 % interval ${between(low, high)}, at any time.`;
     say($("gain-more"), `${odd}${interval} That makes about ${signed(sum)} in all, an estimate that follows the difference, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
   }
 }
@@ -118,7 +118,7 @@ export function regimes() {
   const found = state.regimes;
   if (!found) return;
   if (!found.regimes.length) return together();
-  say($("regimes-note"), "Mean reward of every arm in every regime that is remembered, with its 95 % interval. Over all regimes together such means would mislead. A regime keeps its number; numbers that are missing were merged or forgotten.");
+  say($("regimes-note"), "Mean reward of every arm in every regime that is remembered, with its 95 % interval. Over all regimes together such means would mislead. n counts the rewards behind a mean, up to 512. A regime keeps its number; those that are missing were merged or forgotten.");
   const here = state.now?.regime?.number;
   const order = [...found.regimes].sort((a, b) => (b.number === here) - (a.number === here) || b.visits - a.visits || a.number - b.number);
   const range = reach(order.flatMap((one) => one.arms)), left = order.length - MOST;
