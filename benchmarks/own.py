@@ -1,6 +1,7 @@
-"""ArmLibrary where every arm has regimes of its own, and where it has not: ``python -m benchmarks.own [--seed N] [--draws N]``.
+"""StateLibrary and ArmLibrary where every arm has regimes of its own, and where not: ``python -m benchmarks.own [--seed N] [--draws N]``.
 
-Regret in 10,000 rounds, as a multiple of the best other policy's and of the limit's (with 95 % intervals over paired draws).
+Regret in 10,000 rounds; StateLibrary's as a multiple of the best other policy's (with 95 % intervals over paired draws) and of the limit's.
+StateLibrary without own regimes is one of the others.
 """
 
 import argparse
@@ -12,8 +13,8 @@ from latentbandits.policies.groups import LIMIT
 from latentbandits.protocols import World
 from latentbandits.simulation.results import ratio
 
-MINE = "arm-library"
-OTHERS = ("state-library", "state-library-forgetful", "cp-ts", "d-ts", "glr-ucb")
+MINE, ALONE, SHARED_ONLY = "state-library", "arm-library", "state-library:own=false"
+OTHERS = (SHARED_ONLY, "state-library-forgetful", "cp-ts", "d-ts", "glr-ucb")
 SIX: dict[str, Any] = {"arms": 6, "dwell": 200, "noise": 0.1}
 THREE: dict[str, Any] = {"arms": 3, "noise": 0.1}
 SHARED: dict[str, Any] = {"states": 6, **THREE}
@@ -46,18 +47,21 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--draws", type=int, default=32)
     given = parser.parse_args()
-    print("| world | `arm-library` | best other | of the best other | of the limit |\n|---|---|---|---|---|")
+    print(
+        "| world | `state-library` | `arm-library` | best other | of the best other | of the limit |\n|---|---|---|---|---|---|"
+    )
     for name, world in WORLDS.items():
         first = world.realise(1, 1, 0, 0, 0)
         known = (first.truth is not None and world != WORLDS["one state, small gaps"]) or first.chains is not None
-        policies = [MINE, *OTHERS, *([LIMIT] if known else [])]
+        policies = [MINE, ALONE, *OTHERS, *([LIMIT] if known else [])]
         found = lb.simulate(world, policies, horizon=10_000, draws=given.draws, repeats=1, seed=given.seed)
         regret = dict(zip(found.labels, found.regret, strict=True))
         best = min(OTHERS, key=lambda other: float(regret[other].mean()))
         shares = [f"{q:.2f} ({low:.2f} to {high:.2f})" for q, low, high in [ratio(regret[MINE], regret[best])]]
         limit = f"{ratio(regret[MINE], regret[LIMIT])[0]:.2f}" if known else "-"
         other = f"`{best}` {regret[best].mean():.0f}"
-        print(f"| {name} | {regret[MINE].mean():.0f} | {other} | {shares[0]} | {limit} |", flush=True)
+        mine = " | ".join(f"{regret[policy].mean():.0f}" for policy in (MINE, ALONE))
+        print(f"| {name} | {mine} | {other} | {shares[0]} | {limit} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Three arms of 2 to 10 %, 20,000 decisions, one a second; a click comes after a geometric number of seconds, a third of the window on
 average, and within it. Every agent is told clicks when they happen and has ``default=0.0``: *censored* (of policies that can: others
-wait, and say so), *at_window* and *at_once* are its setting `learn`. *After the window* is what they are measured against: an agent without a window is told clicks and no clicks when it is over.
+wait, and say so), *at_window* and *at_once* are its setting `learn`.
+*After the window* is what they are measured against: an agent without a window is told clicks and no clicks when it is over.
 Regret, with 95 % intervals; all policies and ways are played on the same clicks and waits.
 """
 

@@ -2,19 +2,27 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.naive import Draws, Floats, first_best
 from tests.naive_noise import NaiveNoise
 
 HAZARDS = [2.0 ** -(j + 2) for j in range(11)]
 RATES = [0.0, 1e-4, 1e-3, 1e-2, 1e-1]
-Levels = list[dict[str, float]]
+Known = list[dict[str, float]]
 Hypothesis = dict[str, Any]
 
 
 def density(away: float, variance: float) -> float:
     return math.exp(-(away**2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+
+
+class Looked(NamedTuple):
+    """The arm to play, why, and what arms are expected to pay."""
+
+    arm: int
+    reasons: frozenset[str]
+    values: dict[int, float]
 
 
 class Arm:
@@ -80,7 +88,7 @@ def learn(level: dict[str, float], reward: float, weight: float) -> None:
     level["rewards"] = min(level["rewards"], 500)
 
 
-def shares(levels: Levels, hazard: float) -> list[float]:
+def shares(levels: Known, hazard: float) -> list[float]:
     """Shares of time of all levels, and of levels never seen, which come last."""
     usual = 2 / hazard
     times = [level["visits"] * (level["rounds"] + usual) / (level["left"] + 1) for level in levels]
@@ -112,21 +120,25 @@ def renewal(atoms: Sequence[tuple[float, float, float]], hazard: float, sd: floa
     return best
 
 
-class NaiveArmLibrary:
-    """Filters per arm, a renewal index, and other explanations."""
+class Levels:
+    """Filters per arm, a renewal index, and other explanations: what all of them say of a reward, and of the arm to play."""
 
-    def __init__(self, draws: Draws, arms: int, groups: int) -> None:
-        self.groups, self.arms = groups, [Arm() for _ in range(arms)]
-        self.rewards, self.noise = Rewards(), NaiveNoise(0.0, groups, 0.0)
-        self.range: list[float] = []
+    def __init__(self, arms: int) -> None:
+        self.arms, self.rewards = [Arm() for _ in range(arms)], Rewards()
         self.now = self.longest = 0
-        self.number: int | None = None
-        self.score = [math.log(0.1)] * 5 + [math.log(0.5)]
-        self.probe_reasons: frozenset[str] = frozenset()
+        self.begin()
 
-    @property
-    def sd(self) -> float:
-        return max(self.noise.noise / math.sqrt(self.groups), 1e-3 * self.rewards.width)
+    def begin(self) -> None:
+        """Begin again, but for when arms were asked for and which values rewards have."""
+        self.rewards.levels = []
+        for arm in self.arms:
+            asked = arm.asked
+            vars(arm).update(vars(Arm()))
+            arm.asked = asked
+        self.score = [math.log(0.1)] * 5 + [math.log(0.5)]
+
+    def tell(self, noise: float) -> None:
+        self.sd = max(noise, 1e-3 * self.rewards.width)
 
     @property
     def weights(self) -> list[float]:
@@ -155,12 +167,14 @@ class NaiveArmLibrary:
             indices.append(average + width * self.sd * math.sqrt(moved))
         values.append(sum(v * p for v, p, _ in atoms))
         indices.append(renewal(atoms, arm.hazard, self.sd))
+        if arm.last < arm.asked and self.now - arm.asked <= self.longest:
+            indices = values  # a look is under way
         weights = self.weights
         return tuple(sum(w * x for w, x in zip(weights, xs, strict=True)) for xs in (values, indices))  # type: ignore[return-value]
 
-    def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
-        self.now += 1
-        self.number = None
+    def look(self, noise: float, available: Sequence[int], effects: Sequence[float] | None = None) -> Looked:
+        """Return the arm to play, why, and the values and indices of all that are known well enough."""
+        self.tell(noise)
         values, indices = {}, {}
         for number in available:
             first = self.untried(self.arms[number])
@@ -168,31 +182,28 @@ class NaiveArmLibrary:
                 values[number], indices[number] = self.scores(self.arms[number], self.now / len(available))
             else:
                 indices[number] = first
+        for number, effect in enumerate(effects or ()):
+            if number in values:
+                values[number] += effect
+                indices[number] += effect
         best = first_best(available, indices)
-        self.probe_reasons = frozenset()
+        reasons: frozenset[str] = frozenset()
         if len(available) > 1:
             idle = {number: self.now - self.arms[number].asked for number in available}
             stalest = first_best(available, idle)
             if best not in values:
-                self.probe_reasons = frozenset({"untried"})
+                reasons = frozenset({"untried"})
             elif idle[stalest] > 0.4 * self.now + 30 * len(available):
-                best, self.probe_reasons = stalest, frozenset({"staleness"})
+                best, reasons = stalest, frozenset({"staleness"})
             elif max(values.values()) > values[best]:
-                self.probe_reasons = frozenset({"rival"})
-        self.arms[best].asked = self.now
-        return [best] * self.groups
+                reasons = frozenset({"rival"})
+        return Looked(best, reasons, values)
 
-    def recall(self, number: int) -> None:
-        self.number = number
-
-    def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
-        when = self.now if self.number is None else self.number
-        reward, arm = sum(rewards) / self.groups, self.arms[arms[0]]
-        self.range = [min([*self.range, *rewards]), max([*self.range, *rewards])]
-        self.noise.expected = 0.1 * (self.range[1] - self.range[0])
-        self.noise.see(arms[0], rewards)
-        self.longest = max(self.longest, self.now - when)
+    def hear(self, number: int, when: int, reward: float, noise: float) -> float | None:
+        """Learn a reward; returns how likely it was, None if nothing was expected."""
+        arm, expected = self.arms[number], None
         self.rewards.see(reward, arm.rewards < 2)
+        self.tell(noise)
         gap, late = abs(when - arm.last), when < arm.last
         arm.last = max(arm.last, when)
         arm.rewards += 1
@@ -203,6 +214,7 @@ class NaiveArmLibrary:
         elif self.rewards.width > 0:
             out = 1 / (self.rewards.width + 6 * self.sd)
             likes = [*self.learn_drift(arm, gap, late, reward, out), self.learn_levels(arm, gap, late, reward, out)]
+            expected = sum(weight * like for weight, like in zip(self.weights, likes, strict=True))
             self.score = [
                 s + (0.1 if gap == 1 else 1) * math.log(like) for s, like in zip(self.score, likes, strict=True)
             ]
@@ -211,6 +223,7 @@ class NaiveArmLibrary:
                     self.merge(hypothesis)
             self.score = [max(s - max(self.score), -25) for s in self.score]
         self.settle(arm)
+        return expected
 
     def learn_drift(self, arm: Arm, gap: int, late: bool, reward: float, out: float) -> list[float]:
         likes = []
@@ -299,7 +312,7 @@ class NaiveArmLibrary:
         )
 
     def merge(self, hypothesis: Hypothesis) -> None:
-        levels: Levels = hypothesis["levels"]
+        levels: Known = hypothesis["levels"]
         apart = {}
         for j, b in enumerate(levels):
             for i, a in enumerate(levels[:j]):
@@ -336,3 +349,35 @@ class NaiveArmLibrary:
             value = self.rewards.levels[0] + (1.5 * (i + 0.5) / 4 - 0.25) * self.rewards.width
             arm.atoms.append((value, 0.0, fresh / 4))
         arm.atoms.sort(key=lambda atom: -atom[0])
+
+
+class NaiveArmLibrary:
+    """Levels of every arm, noise that is learned, and one arm for all groups."""
+
+    def __init__(self, draws: Draws, arms: int, groups: int) -> None:
+        self.groups, self.levels, self.noise = groups, Levels(arms), NaiveNoise(0.0, groups, 0.0)
+        self.range: list[float] = []
+        self.number: int | None = None
+        self.probe_reasons: frozenset[str] = frozenset()
+
+    @property
+    def sd(self) -> float:
+        return self.noise.noise / math.sqrt(self.groups)
+
+    def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
+        self.levels.now += 1
+        self.number = None
+        best, self.probe_reasons, _ = self.levels.look(self.sd, available)
+        self.levels.arms[best].asked = self.levels.now
+        return [best] * self.groups
+
+    def recall(self, number: int) -> None:
+        self.number = number
+
+    def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        when = self.levels.now if self.number is None else self.number
+        self.range = [min([*self.range, *rewards]), max([*self.range, *rewards])]
+        self.noise.expected = 0.1 * (self.range[1] - self.range[0])
+        self.noise.see(arms[0], rewards)
+        self.levels.longest = max(self.levels.longest, self.levels.now - when)
+        self.levels.hear(arms[0], when, sum(rewards) / self.groups, self.sd)

@@ -17,6 +17,7 @@ from tests.naive_cloud import Cloud
 from tests.naive_differences import Differences
 from tests.naive_features import Slopes
 from tests.naive_lag import LagModel
+from tests.naive_own import Own
 from tests.naive_particles import Group, Particle, Remembered, Scale, Seen, Urns
 from tests.naive_staleness import Staleness
 from tests.naive_trust import Trust
@@ -50,6 +51,7 @@ class NaiveStateLibrary:
         levels: int,
         trust: bool,
         staleness: bool,
+        own: bool,
     ) -> None:
         self.draws, self.arms, self.groups, self.given_noise = draws, arms, groups, noise
         self.levels = levels
@@ -68,6 +70,7 @@ class NaiveStateLibrary:
         self.history: list[Seen] = []
         self.trust = Trust(trust)
         self.staleness = Staleness(arms, self.cloud, staleness)
+        self.own = Own(arms, own)
         self.probe_reasons: frozenset[str] = frozenset()
         self.scale.given = self.fixed_range
         if self.fixed_range:
@@ -80,6 +83,7 @@ class NaiveStateLibrary:
         self.cloud.begin(front, since=front if len(self.history) > 256 else 0)
         self.lag = LagModel(self.arms, self.levels, self.scale)
         self.staleness.begin()
+        self.own.begin()
 
     # Choosing
 
@@ -93,10 +97,20 @@ class NaiveStateLibrary:
             pick = greedy = available[len(self.asked) % len(available)]
         else:
             values = self.values()
-            greedy, pick = self.pick(values, available)
+            greedy, pick = (self.pick_by_levels if self.own.is_likely else self.pick)(values, available)
+        self.own.asked(self.number, {pick, greedy})
         arms = [pick] + [greedy] * (self.groups - 1)
         self.asked.append(Asked(len(available), arms, values, u, self.context))
         return arms
+
+    def pick_by_levels(self, values: list[float], available: Sequence[int]) -> tuple[int, int]:
+        """Return the best arm and the one to play if every arm changes by itself; the library is offered that one alone."""
+        effects = self.slopes.effects(self.context)
+        pick, reasons, expected = self.own.look(self.number, self.scale.noise, available, effects)
+        greedy = pick if "untried" in reasons else first_best([arm for arm in available if arm in expected], expected)
+        self.pick(values, [pick])
+        self.probe_reasons = reasons
+        return greedy, pick
 
     def pick(self, values: list[float], available: Sequence[int]) -> tuple[int, int]:
         """Return the best arm and the one to play, with the reason; `values` are without the effects of features."""
@@ -224,6 +238,7 @@ class NaiveStateLibrary:
         asked = self.asked[self.number - 1]
         in_turn = self.number == len(self.asked) == self.told + 1
         self.told = max(self.told, self.number)
+        self.own.levels.longest = max(self.own.levels.longest, len(self.asked) - self.number)
         if self.amounts.likely() and True in [self.amounts.absurd(*group) for group in zip(arms, rewards, strict=True)]:
             return
         mistaken = 0.0 if self.fixed_range else self.mistaken(rewards)
@@ -313,7 +328,8 @@ class NaiveStateLibrary:
         seen = self.slopes.without(seen)
         few = self.differences.once.few_values()
         self.scale.pays = self.pays_amounts()
-        self.staleness.learn(seen, outliers=not few)
+        library = self.staleness.learn(seen, outliers=not few)
+        self.own.learn(seen.number, seen.groups, self.scale.noise, self.scale.pays, library)
         if self.levels > 0:
             self.lag.learn(seen.groups)
 

@@ -79,8 +79,8 @@ class Staleness:
                 same = self.cloud.fit(entry, seen.groups)
         return changed * elsewhere + (1 - changed) * same
 
-    def learn(self, seen: Seen, outliers: bool) -> None:
-        """Let the particles learn a round; both explanations are judged by what they said before."""
+    def learn(self, seen: Seen, outliers: bool) -> float:
+        """Let the particles learn a round, and return how likely they made it; both explanations are judged by what they said before."""
         rival = self.likelihood(seen)
         library = self.cloud.advance(seen, outliers)
         if rival is not None:
@@ -88,3 +88,4 @@ class Staleness:
         for group in seen.groups:
             if not self.plays[group.arm] or seen.number >= self.plays[group.arm][-1][0]:
                 self.plays[group.arm].append((seen.number, self.cloud.best.now.mark))
+        return library

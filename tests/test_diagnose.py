@@ -374,3 +374,16 @@ def test_an_interrupt_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("latentbandits.logs.regimes.fit_volatility", interrupted)
     assert cli.main(["diagnose", str(path), "--out", str(page)]) == 130
     assert sorted(one.name for one in tmp_path.iterdir()) == ["log.csv"]
+
+
+def test_hypotheses_have_probabilities_and_the_page_says_what_it_leaves_out() -> None:
+    d = diagnosed()
+    assert sum(d.probabilities.values()) == pytest.approx(1.0)
+    assert d.probabilities["regimes"] > 0.9
+    assert "have a curve" not in d.page()
+    random = np.random.default_rng(0)
+    arms = random.integers(20, size=1200)
+    many = lb.diagnose({"arm": arms, "reward": random.normal(size=1200)})
+    assert "The 6 arms of 20 that were played most have a curve; 12 have a row below." in many.page()
+    assert many.conclusion.kind == "nothing"
+    assert max(many.probabilities, key=many.probabilities.__getitem__) == "nothing"

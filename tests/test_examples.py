@@ -23,6 +23,7 @@ PROGRAMS = (
     "gymnasium_env",
     "mlflow_run",
     "openfeature_provider",
+    "providers",
     "river_policy",
     "web_app",
     "workers",
@@ -141,3 +142,10 @@ def test_the_container_file_uses_commands_that_exist(capsys: pytest.CaptureFixtu
     assert "latentbandits policies" in capsys.readouterr().out
     assert (ROOT / "examples" / "web_app.py").exists()
     assert "COPY web_app.py" in text
+
+
+def test_state_library_loses_less_than_circuit_breakers_on_the_same_outages(capsys: pytest.CaptureFixture[str]) -> None:
+    script = runpy.run_path(str(ROOT / "examples" / "providers.py"))
+    lost = script["main"](requests=3000, runs=6)
+    assert 1.5 * lost.pop("state-library") < min(lost.values())
+    assert "cooldown 100" in capsys.readouterr().out

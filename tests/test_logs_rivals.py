@@ -187,7 +187,7 @@ def test_jumps_are_all_ways_to_cut_a_log() -> None:
             stretch = np.cumsum((0, *cuts))
             alike = (stretch[:, None] == stretch) & ((arms[:, None] == arms) | (not own))
             spread = size * alike + noise * np.eye(rows)
-            total += weight * multivariate_normal(centres[arms], spread).pdf(values)
+            total += weight * float(multivariate_normal(centres[arms], spread).pdf(values))
             chance, shares = 1.0, np.array([0.3, 0.6])
             for part in {(s, a) for s, a in zip(stretch, arms, strict=True)}:
                 inside = clicks.values[(stretch == part[0]) & (arms == part[1])]

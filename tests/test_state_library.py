@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import latentbandits as lb
 from latentbandits.agent import Agent
-from latentbandits.memories import parts
+from latentbandits.memories import parts, saved
 from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.filter import merge
 from latentbandits.policies.state_library.library import copy
@@ -48,7 +48,7 @@ def check(agent: Agent, rounds: int, begun: int = 0, prompt: bool = True) -> Non
     """Check all counts of all particles after some rounds of fewer than 256, the first of which is the one after `begun`."""
     policy, memory = agent.policy, agent.memory
     assert isinstance(policy, lb.policies.StateLibrary)
-    for part in parts(memory).values():
+    for part in saved(policy, memory).values():
         for name in part.dtype.names or ():
             assert np.isfinite(part[name]).all()
         assert part.dtype.names or np.isfinite(part).all()
@@ -282,9 +282,9 @@ def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], grou
         if reward is not None:
             decision = agent.ask()
             agent.tell(decision, [reward * (1 - 0.2 * arm) for arm in decision.arms])
-        before = [part.copy() for part in parts(agent.memory).values()]
+        before = [part.copy() for part in saved(agent.policy, agent.memory).values()]
         belief = agent.belief
-        for old, part in zip(before, parts(agent.memory).values(), strict=True):
+        for old, part in zip(before, saved(agent.policy, agent.memory).values(), strict=True):
             assert (old == part).all()
         assert sum(known.probability for known in belief.states) + belief.elsewhere == pytest.approx(1.0)
         assert all(0 <= known.probability <= 1 + 1e-9 for known in belief.states)

@@ -33,6 +33,47 @@ class Remembered(NamedTuple):
     id: int
 
 
+class Level(NamedTuple):
+    """One level of an arm that has regimes of its own.
+
+    Attributes
+    ----------
+    mean : mean reward
+    probability : that the arm is at this level now
+    share : of time, in the long run
+    dwell : rounds that a visit lasts
+    visits : how often it was entered
+    """
+
+    mean: float
+    probability: float
+    share: float
+    dwell: float
+    visits: int
+
+
+class ArmRegimes(NamedTuple):
+    """One arm by itself.
+
+    Attributes
+    ----------
+    levels : its levels, the highest first; empty before its first reward
+    changed : round in which its last change was seen, 0 if none was
+    seen : round of its newest reward
+    elsewhere : probability that it is at a level never seen
+    """
+
+    levels: tuple[Level, ...]
+    changed: int
+    seen: int
+    elsewhere: float
+
+    @property
+    def present(self) -> Level | None:
+        """The most probable level; None as long as there is none."""
+        return max(self.levels, key=lambda level: level.probability, default=None)
+
+
 class Evidence(NamedTuple):
     """How probable the rewards were by rival explanations, as log evidence per round: the highest explains them best. NaN is not known.
 
@@ -74,6 +115,8 @@ class Belief(NamedTuple):
         learned from no reward yet, and empty without features
     lag_weight : that of the lag model in the values, from 0 to 1; it is left out while rewards are under way
     evidence : of this explanation of the rewards, and of simpler ones
+    own : probability that every arm changes by itself, and not a state of all arms
+    arms : what every arm is believed to be at if so
     """
 
     states: tuple[Remembered, ...]
@@ -91,6 +134,8 @@ class Belief(NamedTuple):
     slopes: tuple[tuple[float, ...], ...] = ()
     lag_weight: float = 0.0
     evidence: Evidence = Evidence()
+    own: float = 0.0
+    arms: tuple[ArmRegimes, ...] = ()
 
     @property
     def present(self) -> Remembered | None:
@@ -121,6 +166,8 @@ def draw(belief: Belief, arms: Sequence[object] | None = None) -> str:
     >>> draw(agent.belief, ["red", "blue"]).startswith("<div><table><tr><td>state</td><td>probability</td><td>red</td>")
     True
     """
+    if belief.own > 0.5:
+        return _draw_arms(belief, arms)
     if not belief.states:
         return "<div>No state is known yet: every arm must have been tried, and two rewards must have differed.</div>"
     names = range(len(belief.states[0].means)) if arms is None else arms
@@ -144,3 +191,18 @@ def _cells(state: Remembered) -> list[str]:
     """Return the row of a state; an arm that was never tried in it has no mean."""
     means = [f"{mean:.2f}" if math.isfinite(mean) else "" for mean in state.means]
     return [f"state {state.number}", f"{100 * state.probability:.0f} %", *means]
+
+
+def _draw_arms(belief: Belief, arms: Sequence[object] | None) -> str:
+    """Return a table of every arm by itself: the level that it is at, since when, and what else it pays."""
+    rows = ["<tr><td>arm</td><td>pays</td><td>probability</td><td>changed in round</td><td>other levels</td></tr>"]
+    for name, arm in zip(range(len(belief.arms)) if arms is None else arms, belief.arms, strict=False):
+        now = arm.present
+        cells = [str(name), "", "", "", ""]
+        if now is not None:
+            others = ", ".join(f"{level.mean:.2f}" for level in arm.levels if level is not now)
+            changed = f"{arm.changed:,}" if arm.changed else "none yet"
+            cells = [str(name), f"{now.mean:.2f}", f"{100 * now.probability:.0f} %", changed, others]
+        rows.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
+    said = f"Every arm changes by itself ({100 * belief.own:.0f} % sure)."
+    return f"<div><table>{''.join(rows)}</table><div>{said}</div></div>"

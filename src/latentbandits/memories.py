@@ -1,7 +1,18 @@
 """Memories as named arrays: a memory is a NamedTuple of arrays and, in a policy around another, of memories within it."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -66,3 +77,22 @@ def saved(policy: "Policy", memory: NamedArrays) -> dict[str, np.ndarray]:
     scratch = policy.scratch
     within = tuple(f"{name}." for name in scratch)
     return {name: array for name, array in parts(memory).items() if name not in scratch and not name.startswith(within)}
+
+
+def empty(kind: type, sizes: Mapping[str, int]) -> Any:
+    """Return a memory, or a group of one, with nothing in it: arrays of the types and sizes that their annotations name."""
+    return kind(
+        *(
+            empty(part, sizes)
+            if isinstance(part, type)
+            else np.zeros([sizes[size] if isinstance(size, str) else size for size in part[1:]], part[0])
+            for part in _parts(kind)
+        )
+    )
+
+
+@functools.cache
+def _parts(kind: type) -> list[Any]:
+    """Return the fields of a memory or of a group: another group, or the type and the shape of an array."""
+    hints = get_type_hints(kind, include_extras=True).values()
+    return [get_args(hint)[1:] if get_origin(hint) is Annotated else hint for hint in hints]

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from latentbandits.logs.calendar import CALENDAR
 from latentbandits.logs.changes import CHANGES
 from latentbandits.logs.fresh import FRESH
@@ -86,6 +88,26 @@ def conclude(hypotheses: Sequence[Hypothesis]) -> Conclusion:
     others = [h for h in hypotheses if h.kind not in same and not (rival.kind == CALENDAR and h.calendar)]
     lead = rival.score - max((h.score for h in others if h.gain > 0.0 or rival.kind != NOTHING), default=float("-inf"))
     return Conclusion(rival.kind, rival.calendar, margin, needed, lead, rival.name)
+
+
+def weigh_hypotheses(hypotheses: Sequence[Hypothesis], conclusion: Conclusion) -> dict[str, float]:
+    """Return how probable every hypothesis is among those that were fitted, by name; one that is ahead by the margin has 99 %.
+
+    A nat is worth less than its name says, as no hypothesis is quite true: the margin is what calibration asks for. Whatever is not that
+    nothing changes must make up for the nats that it is asked for before it is named.
+
+    Examples
+    --------
+    >>> from latentbandits.logs.conclusion import conclude, weigh_hypotheses
+    >>> from latentbandits.logs.hypothesis import Hypothesis
+    >>> scores = {"drift": 45.0, "regimes": 41.0, "nothing": 0.0}
+    >>> hypotheses = [Hypothesis(kind, False, 0.0, 0, score) for kind, score in scores.items()]
+    >>> {name: round(share, 2) for name, share in weigh_hypotheses(hypotheses, conclude(hypotheses)).items()}
+    {'drift': 0.86, 'regimes': 0.14, 'nothing': 0.0}
+    """
+    scores = np.array([h.score - LEAST * (h.kind != NOTHING) for h in hypotheses])
+    weights = np.exp((scores - scores.max()) * np.log(99.0) / conclusion.needed)
+    return dict(zip([h.name for h in hypotheses], (weights / weights.sum()).tolist(), strict=True))
 
 
 def list_contenders(hypotheses: Sequence[Hypothesis], conclusion: Conclusion) -> list[Hypothesis]:

@@ -15,7 +15,7 @@ from latentbandits.advice.compare import Comparison, compare
 from latentbandits.advice.result import Result
 from latentbandits.compiled import fast
 from latentbandits.logs import em, emissions, hmm
-from latentbandits.logs.conclusion import Conclusion, list_contenders
+from latentbandits.logs.conclusion import Conclusion, list_contenders, weigh_hypotheses
 from latentbandits.logs.hmm import BINARY, MIXTURE, Model
 from latentbandits.logs.hypothesis import Hypothesis
 from latentbandits.logs.log import Log
@@ -216,6 +216,11 @@ class Diagnosis(Result):
 
         low, high = credible_interval(lost(self.means_sampled))
         return float(lost(self.model.means)), float(low), float(high)
+
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """How probable every hypothesis is among those that were fitted, by name."""
+        return weigh_hypotheses(self.hypotheses, self.conclusion)
 
     @property
     def contenders(self) -> list[Hypothesis]:

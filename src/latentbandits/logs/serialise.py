@@ -56,7 +56,14 @@ def to_values(d: Diagnosis) -> dict[str, object]:
         "rewards": "binary" if d.series.binary else "normal",
         "noise": d.noise.tolist(),
         "hypotheses": [
-            {"name": h.name, "score": h.score, "gain": h.gain, "num_params": h.num_params, "shape_gain": h.shape_gain}
+            {
+                "name": h.name,
+                "probability": d.probabilities[h.name],
+                "score": h.score,
+                "gain": h.gain,
+                "num_params": h.num_params,
+                "shape_gain": h.shape_gain,
+            }
             for h in d.hypotheses
         ],
         "calendar": None if d.calendar is None else {"words": d.calendar[0], "share": d.calendar[1]},

@@ -125,10 +125,18 @@ def state_rows(d: "Diagnosis") -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
+def likely(share: float) -> str:
+    """Return a probability in per cent, never as certain."""
+    return "< 1 %" if share < 0.01 else "> 99 %" if share > 0.99 else percent(share)
+
+
 def hypothesis_rows(d: "Diagnosis") -> list[list[str]]:
-    """Return the rows of the table of hypotheses: name, score behind the best, gain, parameters fitted."""
-    best = d.hypotheses[0].score
-    return [[describe(h.name), f"{h.score - best:,.0f}", f"{h.gain:,.0f}", str(h.num_params)] for h in d.hypotheses]
+    """Return the rows of the table of hypotheses: name, probability, score behind the best, gain, parameters fitted."""
+    best, shares = d.hypotheses[0].score, d.probabilities
+    return [
+        [describe(h.name), likely(shares[h.name]), f"{h.score - best:,.0f}", f"{h.gain:,.0f}", str(h.num_params)]
+        for h in d.hypotheses
+    ]
 
 
 def covariate_lines(d: "Diagnosis") -> list[str]:
@@ -170,8 +178,8 @@ def diagnosis_text(d: "Diagnosis") -> str:
     lines += covariate_lines(d)
     lines += [
         "",
-        "Hypotheses, in nats behind the best (penalised):",
-        aligned(["hypothesis", "behind", "gain", "parameters"], hypothesis_rows(d)),
+        "Hypotheses: how probable each is among these, and how many nats it is behind the best (penalised):",
+        aligned(["hypothesis", "probability", "behind", "gain", "parameters"], hypothesis_rows(d)),
     ]
     for title, sentences in (("What would settle it:", list_next_steps(d)), ("Note:", list_remarks(d))):
         if sentences:

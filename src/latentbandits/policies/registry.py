@@ -152,7 +152,7 @@ REGISTRY: Mapping[str, Registration] = {
         StateLibrary,
         "black --",
         "the same with a library of two states: no memory",
-        _fixed(states=2),
+        _fixed(states=2, own=False),
     ),
     "arm-library": Registration(
         "ArmLibrary",

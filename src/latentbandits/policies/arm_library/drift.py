@@ -19,12 +19,12 @@ def begin_drift(memory: Memory, arm: int, reward: float) -> None:
 
 
 @kernel
-def learn_drift(memory: Memory, arm: int, gap: int, late: bool, reward: float, sd: float, out: float) -> None:
-    """Learn a reward, a number of rounds from the newest one, and score each rate by how likely it was.
+def learn_drift(memory: Memory, arm: int, gap: int, late: bool, reward: float, sd: float, out: float) -> float:
+    """Learn a reward, a number of rounds from the newest one, and score each rate by how likely it was; returns that on average.
 
     A late reward is about an older mean: the drift since then is noise to it, as the drift until a new one is to the mean.
     """
-    core = memory.core[0]
+    core, total = memory.core[0], 0.0
     for j in range(REGIMES):
         kalman, moved = memory.drifts[arm, j], RATES[j] * gap
         noise = 1.0 + moved if late else 1.0
@@ -37,9 +37,11 @@ def learn_drift(memory: Memory, arm: int, gap: int, late: bool, reward: float, s
             good = (1.0 - OUTLIERS) * bell(reward - kalman.average, (kalman.variance + noise) * sd * sd)
             like = good + OUTLIERS * out
             gain *= good / like
+        total += memory.weight[j] * like
         score(memory, j, gap, like)
         kalman.average += gain * (reward - kalman.average)
         kalman.variance *= 1.0 - gain
+    return total
 
 
 @kernel

@@ -84,25 +84,22 @@ def begin_level(core: Record, level: Record, reward: float, sd: float) -> None:
 
 
 @kernel
-def move(hypothesis: Record, levels: np.ndarray, to: int, rounds: float) -> None:
-    """Count the rounds since the last reward for the level that was present, and a change if there is one."""
+def move(hypothesis: Record, levels: np.ndarray, to: int, rounds: float, now: int) -> None:
+    """Count the rounds since the last reward for the level that was present, and a change, which was seen now, if there is one."""
     was = hypothesis.present
     levels[was].rounds += rounds
     if to != was:
         levels[was].left += 1.0
         levels[to].visits += 1.0
         hypothesis.present = to
+        hypothesis.changed = now
 
 
 @kernel
 def copy(hypothesis: Record, levels: np.ndarray, to: Record, to_levels: np.ndarray) -> None:
     """Copy a hypothesis."""
-    to.weight, to.known, to.present, to.fresh = (
-        hypothesis.weight,
-        hypothesis.known,
-        hypothesis.present,
-        hypothesis.fresh,
-    )
+    to.weight, to.known, to.present = hypothesis.weight, hypothesis.known, hypothesis.present
+    to.changed, to.fresh = hypothesis.changed, hypothesis.fresh
     for k in range(hypothesis.known):
         level, new = levels[k], to_levels[k]
         new.average, new.rewards, new.visits = level.average, level.rewards, level.visits
@@ -153,7 +150,7 @@ def keep_heaviest(memory: Memory, arm: int, number: int, reward: float, rounds: 
             good = (1.0 - OUTLIERS) * memory.fits[parent, k]
             learn_level(levels[k], reward, 1.0 if core.values == 2 else good / (good + OUTLIERS * out))
         if rounds > 0.0:
-            move(hypothesis, levels, k, rounds)
+            move(hypothesis, levels, k, rounds, state.last)
         total += hypothesis.weight
         same = 0
         while same < kept and not alike(memory, same, kept, sd):
@@ -214,8 +211,9 @@ def begin_regimes(memory: Memory, arm: int, reward: float) -> None:
     """Begin with the first reward of an arm."""
     state, hypothesis, level = memory.arms[arm], memory.hypotheses[arm, 0], memory.levels[arm, 0, 0]
     state.live = 1
-    hypothesis.weight, hypothesis.known, hypothesis.present = 1.0, 1, 0
+    hypothesis.weight, hypothesis.known, hypothesis.present, hypothesis.changed = 1.0, 1, 0, 0
     level.average, level.rewards, level.visits = reward, 1.0, 1.0
+    level.left = level.rounds = 0.0
 
 
 @kernel

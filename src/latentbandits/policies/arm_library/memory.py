@@ -1,10 +1,13 @@
 """What ArmLibrary remembers."""
 
-from typing import NamedTuple
+import math
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.noise import fresh_noise
+from latentbandits.compiled import kernel
+from latentbandits.memories import empty
+from latentbandits.noise import Noise, start_noise
 from latentbandits.policies.arm_library.constants import (
     HAZARDS,
     HYPOTHESES,
@@ -12,7 +15,6 @@ from latentbandits.policies.arm_library.constants import (
     NEW,
     PRIOR_DRIFT,
     PRIOR_REGIMES,
-    RATES,
     REGIMES,
 )
 from latentbandits.policies.rounds import Clock
@@ -39,6 +41,7 @@ Hypothesis = record_type(
     weight=float,
     known=int,  # levels
     present=int,  # the level of the newest reward
+    changed=int,  # the round in which that was seen first, 0 for the first level
     fresh=float,  # share of time of levels never seen
 )
 Level = record_type(
@@ -71,55 +74,48 @@ class Memory(NamedTuple):
     space : (atoms,); `branches`, `fits` and `next_*` too are written before they are read
     """
 
-    clock: np.ndarray
-    core: np.ndarray
-    noise: np.ndarray
-    asked: np.ndarray
-    arms: np.ndarray
-    hypotheses: np.ndarray
-    levels: np.ndarray
-    evidence: np.ndarray
-    chance: np.ndarray
-    drifts: np.ndarray
-    score: np.ndarray
-    weight: np.ndarray
-    values: np.ndarray
-    now: np.ndarray
-    usual: np.ndarray
-    rates: np.ndarray
-    space: np.ndarray
-    branches: np.ndarray
-    fits: np.ndarray
-    next_hypotheses: np.ndarray
-    next_levels: np.ndarray
+    clock: Annotated[np.ndarray, Clock, 1]
+    core: Annotated[np.ndarray, Core, 1]
+    noise: Annotated[np.ndarray, Noise, 1]
+    asked: Annotated[np.ndarray, np.int64, "arms"]
+    arms: Annotated[np.ndarray, Arm, "arms"]
+    hypotheses: Annotated[np.ndarray, Hypothesis, "arms", HYPOTHESES]
+    levels: Annotated[np.ndarray, Level, "arms", HYPOTHESES, LEVELS]
+    evidence: Annotated[np.ndarray, np.float64, "arms", len(HAZARDS)]
+    chance: Annotated[np.ndarray, np.float64, "arms", len(HAZARDS)]
+    drifts: Annotated[np.ndarray, Kalman, "arms", REGIMES]
+    score: Annotated[np.ndarray, np.float64, REGIMES + 1]
+    weight: Annotated[np.ndarray, np.float64, REGIMES + 1]
+    values: Annotated[np.ndarray, np.float64, "arms", ATOMS]
+    now: Annotated[np.ndarray, np.float64, "arms", ATOMS]
+    usual: Annotated[np.ndarray, np.float64, "arms", ATOMS]
+    rates: Annotated[np.ndarray, np.float64, "arms", ATOMS]
+    space: Annotated[np.ndarray, np.float64, ATOMS]
+    branches: Annotated[np.ndarray, Branch, BRANCHES]
+    fits: Annotated[np.ndarray, np.float64, HYPOTHESES, LEVELS]
+    next_hypotheses: Annotated[np.ndarray, Hypothesis, HYPOTHESES]
+    next_levels: Annotated[np.ndarray, Level, HYPOTHESES, LEVELS]
 
 
 SCRATCH = ("space", "branches", "fits", "next_hypotheses", "next_levels")
 
 
+@kernel
+def begin(memory: Memory) -> None:
+    """Forget all that was learned, but for the values that rewards have and when arms were asked for."""
+    memory.core[0].low, memory.core[0].high = 1.0, -1.0  # no range yet
+    for j in range(REGIMES + 1):
+        memory.score[j] = math.log(PRIOR_REGIMES if j == REGIMES else PRIOR_DRIFT)
+        memory.weight[j] = PRIOR_REGIMES if j == REGIMES else PRIOR_DRIFT
+    for arm in range(len(memory.arms)):
+        memory.arms[arm].last = memory.arms[arm].rewards = memory.arms[arm].live = memory.arms[arm].atoms = 0
+        for j in range(len(HAZARDS)):
+            memory.evidence[arm, j] = memory.chance[arm, j] = 0.0
+
+
 def fresh(arms: int) -> Memory:
     """Return the memory before the first round."""
-    prior = np.append(np.full(REGIMES, PRIOR_DRIFT), PRIOR_REGIMES)
-    return Memory(
-        clock=np.zeros(1, Clock),
-        core=np.zeros(1, Core),
-        noise=fresh_noise(0.0),
-        asked=np.zeros(arms, np.int64),
-        arms=np.zeros(arms, Arm),
-        hypotheses=np.zeros((arms, HYPOTHESES), Hypothesis),
-        levels=np.zeros((arms, HYPOTHESES, LEVELS), Level),
-        evidence=np.zeros((arms, len(HAZARDS))),
-        chance=np.zeros((arms, len(HAZARDS))),
-        drifts=np.zeros((arms, len(RATES)), Kalman),
-        score=np.log(prior),
-        weight=prior,
-        values=np.zeros((arms, ATOMS)),
-        now=np.zeros((arms, ATOMS)),
-        usual=np.zeros((arms, ATOMS)),
-        rates=np.zeros((arms, ATOMS)),
-        space=np.zeros(ATOMS),
-        branches=np.zeros(BRANCHES, Branch),
-        fits=np.zeros((HYPOTHESES, LEVELS)),
-        next_hypotheses=np.zeros(HYPOTHESES, Hypothesis),
-        next_levels=np.zeros((HYPOTHESES, LEVELS), Level),
-    )
+    memory: Memory = empty(Memory, {"arms": arms})
+    start_noise(memory.noise[0], 0.0, 0.0)
+    begin(memory)
+    return memory

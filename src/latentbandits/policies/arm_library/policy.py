@@ -4,44 +4,60 @@ import math
 
 import numpy as np
 
+from latentbandits.beliefs import Belief
 from latentbandits.compiled import kernel
+from latentbandits.policies.arm_library.belief import regimes
 from latentbandits.policies.arm_library.chain import set_hazard, set_values, staying
-from latentbandits.policies.arm_library.constants import IDLE, IDLE_LEAST, LEAST_NOISE, MERGE_EVERY, OUTREACH, REGIMES
+from latentbandits.policies.arm_library.constants import (
+    IDLE,
+    IDLE_LEAST,
+    LEAST_NOISE,
+    MERGE_EVERY,
+    OUTREACH,
+    RATES,
+    REGIMES,
+)
 from latentbandits.policies.arm_library.drift import begin_drift, drift_index, learn_drift, score, weigh
 from latentbandits.policies.arm_library.filter import begin_regimes, learn_regimes, merge_levels
 from latentbandits.policies.arm_library.memory import SCRATCH, Memory, fresh
 from latentbandits.policies.arms import FIRST, available, highest, set_index, set_untried
 from latentbandits.policies.renewal import renewal_index
 from latentbandits.policies.rounds import ROUND, arrived, begin_round, play, reward_of_round, set_unseen
-from latentbandits.protocols import PROBE_REASON, RIVAL, STALENESS, UNTRIED, Choice, PlainPolicy
+from latentbandits.protocols import PROBE_REASON, RIVAL, STALENESS, UNTRIED, Choice, PlainPolicy, Record
 from latentbandits.random import Stream
 
 
 @kernel
-def noise_of(memory: Memory, groups: int) -> float:
-    """Return the standard deviation of a round's mean reward."""
-    core = memory.core[0]
-    return float(max(memory.noise[0].sd / math.sqrt(groups), LEAST_NOISE * (core.high - core.low)))
+def noise_of(core: Record, noise: float) -> float:
+    """Return the standard deviation of a mean reward, which is never quite 0."""
+    return float(max(noise, LEAST_NOISE * (core.high - core.low)))
 
 
 @kernel
 def set_arm(memory: Memory, arm: int, rounds: float, sd: float, choice: Choice) -> None:
-    """Write an arm's value and index: those of all explanations, by their probabilities."""
+    """Write an arm's value and index, those of all explanations by their probabilities, and the standard deviation of the value."""
     state = memory.arms[arm]
     gap = memory.clock[0].now - state.last
     stay = staying(state.hazard, gap)
-    levels, value = 0.0, 0.0
+    levels, square = 0.0, sd * sd / state.rewards
     for i in range(state.atoms):
         memory.space[i] = stay * memory.now[arm, i] + (1.0 - stay) * memory.usual[arm, i]
         levels += memory.space[i] * memory.values[arm, i]
-    index = memory.weight[REGIMES] * renewal_index(
+    for i in range(state.atoms):
+        square += memory.space[i] * (memory.values[arm, i] - levels) ** 2
+    weight = memory.weight[REGIMES]
+    index = weight * renewal_index(
         memory.values[arm], memory.space, memory.usual[arm], memory.rates[arm], state.atoms, sd
     )
-    value += memory.weight[REGIMES] * levels
+    value, variance = weight * levels, weight * square
     for j in range(REGIMES):
-        index += memory.weight[j] * drift_index(memory, arm, j, gap, rounds, sd)
-        value += memory.weight[j] * memory.drifts[arm, j].average
-    set_index(choice, arm, value, index - value)
+        kalman, weight = memory.drifts[arm, j], memory.weight[j]
+        index += weight * drift_index(memory, arm, j, gap, rounds, sd)
+        value += weight * kalman.average
+        variance += weight * ((kalman.variance + RATES[j] * gap) * sd * sd + (kalman.average - levels) ** 2)
+    under_way = state.last < memory.asked[arm] and memory.clock[0].now - memory.asked[arm] <= memory.clock[0].longest
+    set_index(choice, arm, value, 0.0 if under_way else index - value)  # a look under way makes another needless
+    choice.arm_scores[arm].std_error = math.sqrt(max(variance - (value - levels) ** 2, 0.0))
 
 
 @kernel
@@ -49,11 +65,13 @@ def see_range(memory: Memory, arm: int, reward: float) -> None:
     """Learn how many values rewards have, and the range of levels from the first two rewards of every arm."""
     core = memory.core[0]
     if core.values == 0:
-        core.least, core.most, core.low, core.high, core.values = reward, reward, reward, reward, 1
+        core.least, core.most, core.values = reward, reward, 1
     elif core.values < 3 and reward not in (core.least, core.most):
         core.values += 1
     core.least, core.most = min(core.least, reward), max(core.most, reward)
-    if memory.arms[arm].rewards < 2:
+    if core.low > core.high:
+        core.low, core.high = reward, reward
+    elif memory.arms[arm].rewards < 2:
         core.low, core.high = min(core.low, reward), max(core.high, reward)
 
 
@@ -76,6 +94,66 @@ def longest_idle(memory: Memory, choice: Choice, number: int) -> int:
         if choice.arm_scores[arm].available and idle > longest:
             stalest, longest = arm, float(idle)
     return stalest
+
+
+@kernel
+def score_arms(memory: Memory, noise: float, choice: Choice) -> None:
+    """Write what every arm is worth; every arm goes first until it was played twice."""
+    clock = memory.clock[0]
+    sd, number = noise_of(memory.core[0], noise), available(choice)
+    untried = memory.core[0].high <= memory.core[0].low
+    for arm in range(len(memory.arms)):
+        state = memory.arms[arm]
+        if state.rewards == 1 and memory.asked[arm] <= state.last:
+            set_untried(choice, arm, 2.0 * FIRST)  # at once, so that the noise is known
+        elif state.rewards < 2 or untried:
+            set_unseen(choice, arm, clock, memory.asked)
+        else:
+            set_arm(memory, arm, clock.now / number, sd, choice)
+
+
+@kernel
+def pick(memory: Memory, choice: Choice) -> int:
+    """Return the arm with the highest index, or one that was left alone for too long, and write why."""
+    arm, number = highest(choice), available(choice)
+    choice.tags[PROBE_REASON] = 0
+    if number > 1 and math.isnan(choice.arm_scores[arm].value):
+        choice.tags[PROBE_REASON] = UNTRIED
+    elif number > 1:
+        stale = longest_idle(memory, choice, number)
+        if stale >= 0:
+            arm = stale
+            choice.tags[PROBE_REASON] = STALENESS
+        elif pays_less(choice, arm):
+            choice.tags[PROBE_REASON] = RIVAL
+    return arm
+
+
+@kernel
+def learn_reward(memory: Memory, arm: int, number: int, reward: float, noise: float) -> float:
+    """Learn a reward of an arm in a round by every explanation; returns how likely they made it, 0 if they said nothing."""
+    core, state, like = memory.core[0], memory.arms[arm], 0.0
+    see_range(memory, arm, reward)
+    sd, gap = noise_of(core, noise), abs(number - state.last)
+    late = number < state.last
+    state.last = max(state.last, number)
+    state.rewards += 1
+    if state.rewards == 1:
+        begin_regimes(memory, arm, reward)
+        begin_drift(memory, arm, reward)
+    elif core.high > core.low:
+        out = 1.0 / (core.high - core.low + OUTREACH * sd)
+        drifting = learn_drift(memory, arm, gap, late, reward, sd, out)
+        levels = learn_regimes(memory, arm, gap, late, reward, sd, out)
+        like = drifting + memory.weight[REGIMES] * levels
+        score(memory, REGIMES, gap, levels)
+        if state.rewards % MERGE_EVERY == 0:
+            for h in range(state.live):
+                merge_levels(memory.hypotheses[arm, h], memory.levels[arm, h], sd)
+        weigh(memory)
+    set_hazard(memory, arm)
+    set_values(memory, arm, sd)
+    return like
 
 
 class ArmLibrary(PlainPolicy):
@@ -107,6 +185,7 @@ class ArmLibrary(PlainPolicy):
     """
 
     deterministic = True
+    has_belief = True
     scale_free = True
 
     @property
@@ -122,50 +201,29 @@ class ArmLibrary(PlainPolicy):
         """Play every arm twice, then the one with the highest index."""
         clock = memory.clock[0]
         begin_round(clock, choice)
-        sd, number = noise_of(memory, self.groups), available(choice)
-        untried = memory.core[0].high <= memory.core[0].low
-        for arm in range(self.arms):
-            state = memory.arms[arm]
-            if state.rewards == 1 and memory.asked[arm] <= state.last:
-                set_untried(choice, arm, 2.0 * FIRST)  # at once, so that the noise is known
-            elif state.rewards < 2 or untried:
-                set_unseen(choice, arm, clock, memory.asked)
-            else:
-                set_arm(memory, arm, clock.now / number, sd, choice)
-        arm = highest(choice)
-        choice.tags[PROBE_REASON] = 0
-        if number > 1 and math.isnan(choice.arm_scores[arm].value):
-            choice.tags[PROBE_REASON] = UNTRIED
-        elif number > 1:
-            stale = longest_idle(memory, choice, number)
-            if stale >= 0:
-                arm = stale
-                choice.tags[PROBE_REASON] = STALENESS
-            elif pays_less(choice, arm):
-                choice.tags[PROBE_REASON] = RIVAL
-        play(arm, choice, clock, memory.asked)
+        score_arms(memory, memory.noise[0].sd / math.sqrt(self.groups), choice)
+        play(pick(memory, choice), choice, clock, memory.asked)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Learn noise and range, and the reward by every explanation."""
-        arm, number, core = choice.arms[0], choice.tags[ROUND], memory.core[0]
-        state = memory.arms[arm]
+        """Learn the noise, and the mean reward of all groups."""
+        arm = choice.arms[0]
         reward = reward_of_round(memory.clock[0], memory.noise[0], 0.0, self.groups, arm, rewards)
         arrived(memory.clock[0], choice)
-        see_range(memory, arm, reward)
-        sd, gap = noise_of(memory, self.groups), abs(number - state.last)
-        late = number < state.last
-        state.last = max(state.last, number)
-        state.rewards += 1
-        if state.rewards == 1:
-            begin_regimes(memory, arm, reward)
-            begin_drift(memory, arm, reward)
-        elif core.high > core.low:
-            out = 1.0 / (core.high - core.low + OUTREACH * sd)
-            learn_drift(memory, arm, gap, late, reward, sd, out)
-            score(memory, REGIMES, gap, learn_regimes(memory, arm, gap, late, reward, sd, out))
-            if state.rewards % MERGE_EVERY == 0:
-                for h in range(state.live):
-                    merge_levels(memory.hypotheses[arm, h], memory.levels[arm, h], sd)
-            weigh(memory)
-        set_hazard(memory, arm)
-        set_values(memory, arm, sd)
+        learn_reward(memory, arm, choice.tags[ROUND], reward, memory.noise[0].sd / math.sqrt(self.groups))
+
+    def belief(self, memory: Memory) -> Belief:
+        """Return what the policy believes, in a form to read.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> agent = lb.Agent("arm-library", seed=1)
+        >>> for t in range(120):  # arm 0 fails for 20 rounds; arm 1 always pays 0.5
+        ...     decision = agent.ask()
+        ...     pays = [0.1 if 60 <= t < 80 else 0.9, 0.5]
+        ...     _ = agent.tell(decision, pays[decision.arm] + 0.001 * (t % 5))
+        >>> failed = agent.belief.arms[0]
+        >>> [round(level.mean, 1) for level in failed.levels], failed.changed > 60
+        ([0.9, 0.1], True)
+        """
+        return Belief((), 0, 1.0, noise=float(memory.noise[0].sd), own=1.0, arms=regimes(memory))

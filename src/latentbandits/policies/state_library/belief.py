@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentbandits.beliefs import Belief, Remembered
+from latentbandits.policies.arm_library.belief import regimes
 from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.amounts import pays_amounts
 from latentbandits.policies.state_library.evidence import compare
@@ -71,7 +72,15 @@ def slopes_of(covariates: Covariates) -> tuple[tuple[float, ...], ...]:
 
 
 def belief(policy: "StateLibrary", memory: Memory) -> Belief:
-    """Return what the policy believes."""
+    """Return what the policy believes: of a state of all arms, and of every arm by itself if it may."""
+    found = shared(policy, memory)
+    if not policy.own or memory.standard.noise[0].sd == 0.0:
+        return found
+    return found._replace(own=1.0 / (1.0 + math.exp(-memory.own.core[0].odds)), arms=regimes(memory.own.levels))
+
+
+def shared(policy: "StateLibrary", memory: Memory) -> Belief:
+    """Return what the policy believes of a state of all arms."""
     library, scale, slopes = memory.library, memory.standard.scale[0], slopes_of(memory.covariates)
     core, low, high = library.core[0], float(scale.low), float(scale.high)
     if core.live == 0:

@@ -4,15 +4,15 @@ A record is read as ``memory.core[0].rounds`` or ``memory.library.particles[slot
 The annotation of an array names the type of its entries and its shape, in numbers and settings.
 """
 
-import functools
-from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from latentbandits.noise import Noise
+from latentbandits.policies.arm_library.memory import SCRATCH as LEVELS_SCRATCH
+from latentbandits.policies.arm_library.memory import Memory as Levels
 from latentbandits.policies.state_library import constants
-from latentbandits.protocols import record_type
+from latentbandits.protocols import ArmScore, record_type
 
 # Where observed features begin among those of a choice, behind a random number and the number of the round
 FEATURES = 2
@@ -176,6 +176,11 @@ RegimeCore = record_type(
 )
 Regime = record_type(number=int, seen=int)  # 0 if the row is free; when it was last the present one, in rounds learned
 
+OwnCore = record_type(
+    odds=float,  # that every arm changes by itself, as a logarithm
+    last=int,  # the arm of the latest reward, -1 if it was not one alone
+)
+
 
 OutlookCore = record_type(
     number=int,  # hypotheses, and which is the heaviest
@@ -313,6 +318,14 @@ class Regimes(NamedTuple):
     ]  # rounds that a state and a regime have in common; scratch
 
 
+class Own(NamedTuple):
+    """Every arm by itself, see `own`."""
+
+    core: Annotated[np.ndarray, OwnCore, 1]
+    levels: Levels
+    scores: Annotated[np.ndarray, ArmScore, "arms"]  # of a choice that is under way; scratch
+
+
 class Memory(NamedTuple):
     """All that is remembered: a group for each module that writes it."""
 
@@ -326,27 +339,12 @@ class Memory(NamedTuple):
     evidence: Evidence
     history: History
     regimes: Regimes
+    own: Own
     outlook: Outlook
 
 
 # Written in every round before it is read
-SCRATCH = ("library.branches", "library.heavy", "covariates.effects", "regimes.shared", "outlook")
-
-
-def empty(kind: type, sizes: Mapping[str, int]) -> Any:
-    """Return a memory, or a group of one, with nothing in it: arrays of the types and sizes that their annotations name."""
-    return kind(
-        *(
-            empty(part, sizes)
-            if isinstance(part, type)
-            else np.zeros([sizes[size] if isinstance(size, str) else size for size in part[1:]], part[0])
-            for part in _parts(kind)
-        )
-    )
-
-
-@functools.cache
-def _parts(kind: type) -> list[Any]:
-    """Return the fields of a memory or of a group: another group, or the type and the shape of an array."""
-    hints = get_type_hints(kind, include_extras=True).values()
-    return [get_args(hint)[1:] if get_origin(hint) is Annotated else hint for hint in hints]
+SCRATCH = (
+    *("library.branches", "library.heavy", "covariates.effects", "regimes.shared", "outlook", "own.scores"),
+    *(f"own.levels.{name}" for name in LEVELS_SCRATCH),
+)

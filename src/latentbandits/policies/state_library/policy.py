@@ -7,8 +7,10 @@ import numpy as np
 
 from latentbandits.beliefs import Belief
 from latentbandits.compiled import kernel
-from latentbandits.memories import parts
+from latentbandits.memories import empty, parts
 from latentbandits.noise import start_noise
+from latentbandits.policies.arm_library.policy import pick as pick_by_levels
+from latentbandits.policies.arm_library.policy import score_arms
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
 from latentbandits.policies.state_library import constants, evidence
 from latentbandits.policies.state_library.amounts import count_rewards, is_mistake, pays_amounts, was_mistaken
@@ -20,8 +22,10 @@ from latentbandits.policies.state_library.filter import step
 from latentbandits.policies.state_library.history import await_rewards, outcome_of, receive, recount, remember
 from latentbandits.policies.state_library.index import add_tests, expect
 from latentbandits.policies.state_library.library import begin, id_at
-from latentbandits.policies.state_library.memory import FEATURES, SCRATCH, Memory, empty
+from latentbandits.policies.state_library.memory import FEATURES, SCRATCH, Memory, Own
 from latentbandits.policies.state_library.outlook import best_of, foresee, suppose_learned
+from latentbandits.policies.state_library.own import begin as begin_own
+from latentbandits.policies.state_library.own import learn_own, offer, withdraw
 from latentbandits.policies.state_library.regimes import show
 from latentbandits.policies.state_library.standardise import (
     count_difference,
@@ -50,6 +54,8 @@ def restart(policy: "StateLibrary", memory: Memory) -> None:
     memory.regimes.core[0].shown = 0
     lag.reset(memory.lag, scale)
     staleness.reset(memory.staleness)
+    if policy.own:
+        begin_own(memory.own)
     evidence.reset(memory.evidence, scale.centre)
 
 
@@ -71,6 +77,9 @@ def learn_round(policy: "StateLibrary", memory: Memory, i: int) -> None:
         if look:
             staleness.weigh(memory.staleness, rival - log_evidence)
         staleness.note_played(memory.staleness, library, outcome, seen.number)
+    if policy.own:
+        sd, kind = standard.noise[0].sd, emission.kind
+        learn_own(memory.own, outcome, seen.number, policy.groups, sd, kind, log_evidence)
     seen.state = id_at(library, seen.number)
     if memory.lag.levels.shape[1] > 0:
         lag.learn(memory.lag, outcome, standard.noise[0].sd)
@@ -107,7 +116,6 @@ def compare(policy: "StateLibrary", memory: Memory, values: int, choice: Choice)
     hopeful = highest(choice)
     if memory.outlook.core[0].number > 1:
         add_tests(memory, stay, preferred, choice)
-    memory.outlook.core[0].number = 0
     if memory.lag.core[0].blend < 1.0 and core.asked == core.told + 1:
         lag.blend_in(memory.lag, effects, choice)
         preferred = highest_value(choice)
@@ -125,6 +133,24 @@ def compare(policy: "StateLibrary", memory: Memory, values: int, choice: Choice)
         memory.staleness.arms[pick].loss = memory.staleness.arms[greedy].loss = 0.0
     if policy.trust:
         trust.claim(memory.trust, core.asked, choice, pick, preferred, usual, greedy != preferred)
+    return pick, greedy
+
+
+@kernel
+def compare_own(policy: "StateLibrary", memory: Memory, values: int, choice: Choice) -> tuple[int, int]:
+    """Score all arms by their own levels and return those to play; the library learns as if it had been offered the first alone."""
+    own, effects = memory.own, memory.covariates.effects
+    score_arms(own.levels, memory.standard.noise[0].sd, choice)
+    for arm in range(policy.arms):
+        choice.arm_scores[arm].value += effects[arm]
+        choice.arm_scores[arm].index += effects[arm]
+    pick = pick_by_levels(own.levels, choice)
+    reason = choice.tags[PROBE_REASON]
+    greedy = pick if reason == UNTRIED else highest_value(choice)
+    offer(own, pick, choice)
+    compare(policy, memory, values, choice)
+    withdraw(own, choice)
+    choice.tags[PROBE_REASON] = reason
     return pick, greedy
 
 
@@ -172,6 +198,8 @@ class StateLibrary(PlainPolicy):
         Whether the arm played most is played instead where the library's preferences for others prove untrue.
     staleness : bool
         Whether an arm is looked at once not having looked is likely to have cost more than the look.
+    own : bool
+        Whether every arm may also have regimes of its own; false for one hidden state of all arms, whatever the rewards say.
 
     Examples
     --------
@@ -196,6 +224,7 @@ class StateLibrary(PlainPolicy):
     levels: Annotated[int, AtLeast(0), Untuned()] = 32
     trust: Annotated[bool, Untuned()] = True
     staleness: Annotated[bool, Untuned()] = True
+    own: Annotated[bool, Untuned()] = True
 
     def check(self) -> None:
         """Refuse a range the wrong way round, and libraries that no memory holds."""
@@ -232,6 +261,7 @@ class StateLibrary(PlainPolicy):
         memory: Memory = empty(
             Memory, {**self._asdict(), "levels": levels, "branches": self.particles * (self.states + 2)}
         )
+        memory = memory._replace(own=empty(Own, {"arms": self.arms if self.own else 0}))
         memory.covariates.features["prior"] = constants.SLOPE_VARIANCE
         start_noise(memory.standard.noise[0], self.noise if ranged else 0.0, self.high - self.low)
         start_noise(memory.standard.noise[1], 1.0, 0.0)
@@ -244,6 +274,8 @@ class StateLibrary(PlainPolicy):
         """Play the arm with the highest index; all groups but the first play the arm with the highest value."""
         core, covariates = memory.core[0], memory.covariates
         core.asked += 1
+        clock, asked = memory.own.levels.clock[0], memory.own.levels.asked
+        clock.now = core.asked
         choice.features[0] = uniform(random)
         choice.features[1] = core.asked
         values = FEATURES + self.covariates
@@ -255,12 +287,17 @@ class StateLibrary(PlainPolicy):
         choice.tags[PROBE_REASON] = 0
         if memory.standard.noise[0].sd == 0.0:
             pick = greedy = take_turns(core.asked, choice)
+        elif self.own and memory.own.core[0].odds > 0.0:
+            pick, greedy = compare_own(self, memory, values, choice)
         else:
             pick, greedy = compare(self, memory, values, choice)
         choice.arms[0] = pick
         for group in range(1, self.groups):
             choice.arms[group] = greedy
         memory.trust.plays[pick] += 1
+        memory.outlook.core[0].number = 0  # what is open is another matter next time
+        if self.own:
+            asked[pick] = asked[greedy] = core.asked
         await_rewards(memory.history, core, choice)
 
     @property
@@ -278,6 +315,8 @@ class StateLibrary(PlainPolicy):
         number = int(choice.features[1])
         in_turn = number == core.asked == core.told + 1
         receive(history, core, number, self.groups - 1)
+        clock = memory.own.levels.clock[0]
+        clock.longest = max(clock.longest, core.asked - number)
         if is_mistake(standard, choice, rewards):  # it says as much as a reward that was lost
             return
         mistaken = was_mistaken(standard, rewards) if self.high == self.low else 0.0

@@ -13,7 +13,7 @@ import { heard, prepare, restart } from "./tail.js";
 const ALWAYS = 1000, OFTEN = 5000, RARELY = 15000; // milliseconds between readings of what is now, of what changes by the minute, and of what is slow to compute
 const TAIL = 20; // events, the last of which are shown
 const ROWS = 80000; // of minutes, the most that the page asks for
-const PEOPLE = new Set(["create", "status", "configure", "add", "retire"]);
+const PEOPLE = new Set(["create", "status", "configure", "add", "retire", "erase"]);
 let watching = null; // ends everything that reads the present experiment
 let gone = null; // when the server was lost, in microseconds
 

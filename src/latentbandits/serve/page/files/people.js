@@ -96,6 +96,7 @@ const WORDS = {
   configure: (payload) => `settings: ${set(payload)}`,
   add: ({ arm }) => `arm added: ${arm}`,
   retire: ({ arm }) => `arm retired: ${arm}`,
+  erase: ({ erased, decisions }) => `a subject forgotten: ${erased} stands for it in ${times(decisions, "decision")}`,
 };
 
 /** The log of what people changed, the newest first. */

@@ -109,6 +109,7 @@ function complaints(health, now, spec) {
   if (health.late > 0.05 * (health.rewarded + health.late)) found.push(`${percent(health.late / (health.rewarded + health.late))} of the rewards come after their decision has ended: ${crowded ? `at most ${count(spec.max_open)} may wait (max_open), too few unless they were censored by request` : "the window is too short"}.`);
   if (spec && health.open > 0.8 * spec.max_open) found.push(`${count(health.open)} decisions wait, of at most ${count(spec.max_open)}: ${spec.default === null ? "the oldest are censored" : "the windows of the oldest close early"} to make room.`);
   if (health.conflicts) found.push(`${times(health.conflicts, "reward")} came a second time with another value; the first counts.`);
+  for (const one of state.now.broken) found.push(`${one.arm} breaks the guardrail${one.regime ? ` in regime ${one.regime}` : ""} and is not offered there: ${number(one.mean)} after ${times(one.told, "value")}.`);
   if (health.diverged) found.push(`${times(health.diverged, "decision")} came out otherwise when the log was repeated; the log counts.`);
   return found;
 }
