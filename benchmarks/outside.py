@@ -23,7 +23,7 @@ import scipy.special
 import latentbandits as lb
 from latentbandits.policies.groups import FORGETFUL, LIBRARY
 from latentbandits_studies.data import traces
-from latentbandits_studies.experiments.field.rule import REFUSED, traits
+from latentbandits_studies.experiments.field.rule import REGIMES, traits
 
 # Class and settings; those that take the horizon are told it
 RIVALS: Mapping[str, Sequence[tuple[str, dict[str, Any]]]] = {
@@ -44,8 +44,7 @@ def rivals(clone: str) -> Any:
     """Return the package's policies."""
     if clone:
         sys.path.insert(0, clone)
-    if not hasattr(scipy.special, "btdtri"):  # its old name
-        scipy.special.btdtri = scipy.special.betaincinv
+    vars(scipy.special).setdefault("btdtri", scipy.special.betaincinv)  # its old name
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return importlib.import_module("SMPyBandits.Policies")
@@ -73,13 +72,13 @@ def earned(policy: Any, rewards: np.ndarray, seed: int) -> float:
 
 
 def main() -> None:
-    """Print a table for every trace that is not refused and has one record."""
+    """Print a row for every trace with regimes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=os.environ.get(traces.VARIABLE, ""))
     parser.add_argument("--smpybandits", default="", help="a clone, if the package is not installed")
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument(
-        "--rounds", type=int, default=2_000, help="the first rounds of every trace, which all policies play"
+        "--rounds", type=int, default=1_000, help="the first rounds of every trace, which all policies play"
     )
     given = parser.parse_args()
     of = rivals(given.smpybandits)
@@ -89,7 +88,7 @@ def main() -> None:
         "|\n" + "|---" * (2 + len(OURS) + len(RIVALS)) + "|",
     )
     for trace in traces.load(Path(given.data)):
-        if traits(trace).kind == REFUSED or len(trace.rewards) > 1:
+        if traits(trace).kind != REGIMES or len(trace.rewards) > 1:
             continue
         rewards = trace.rewards[0, : given.rounds]
         rounds, arms = rewards.shape

@@ -12,7 +12,7 @@ from latentbandits.noise import Noise
 from latentbandits.policies.arm_library.memory import SCRATCH as LEVELS_SCRATCH
 from latentbandits.policies.arm_library.memory import Memory as Levels
 from latentbandits.policies.state_library import constants
-from latentbandits.protocols import ArmScore, record_type
+from latentbandits.protocols import record_type
 
 # Where observed features begin among those of a choice, behind a random number and the number of the round
 FEATURES = 2
@@ -323,7 +323,7 @@ class Own(NamedTuple):
 
     core: Annotated[np.ndarray, OwnCore, 1]
     levels: Levels
-    scores: Annotated[np.ndarray, ArmScore, "arms"]  # of a choice that is under way; scratch
+    scores: Annotated[np.ndarray, np.float64, "arms", 4]  # available, index, value and std_error; scratch
 
 
 class Memory(NamedTuple):

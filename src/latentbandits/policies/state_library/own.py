@@ -11,6 +11,7 @@ from latentbandits.compiled import kernel
 from latentbandits.policies.arm_library.constants import NEAR
 from latentbandits.policies.arm_library.memory import begin as begin_levels
 from latentbandits.policies.arm_library.policy import learn_reward
+from latentbandits.policies.arms import LARGEST_INDEX
 from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.emissions import AMOUNTS, Outcome, size_of
 from latentbandits.policies.state_library.memory import OTHERS, Own
@@ -52,12 +53,18 @@ def learn_own(
 def offer(own: Own, pick: int, choice: Choice) -> None:
     """Offer one arm alone, and remember what was available and what every arm is worth."""
     for arm in range(len(own.scores)):
-        own.scores[arm] = choice.arm_scores[arm]
-        choice.arm_scores[arm].available = 1 if arm == pick else 0
+        one, kept = choice.arm_scores[arm], own.scores[arm]
+        known = abs(one.index) <= LARGEST_INDEX
+        kept[0], kept[1] = one.available, one.index
+        kept[2], kept[3] = one.value if known else 0.0, one.std_error if known else 0.0
+        one.available = 1 if arm == pick else 0
 
 
 @kernel
 def withdraw(own: Own, choice: Choice) -> None:
     """Undo `offer`."""
     for arm in range(len(own.scores)):
-        choice.arm_scores[arm] = own.scores[arm]
+        one, kept = choice.arm_scores[arm], own.scores[arm]
+        known = abs(kept[1]) <= LARGEST_INDEX
+        one.available, one.index = int(kept[0]), kept[1]
+        one.value, one.std_error = kept[2] if known else math.nan, kept[3] if known else math.nan
