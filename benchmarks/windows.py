@@ -1,8 +1,9 @@
 """Clicks told as they happen, with a window and a default: ``python -m benchmarks.windows [--runs 8] [--seed 0]``.
 
 Three arms of 2 to 10 %, 20,000 decisions, one a second; a click comes after a geometric number of seconds, a third of the window on
-average, and within it. Every agent is told clicks when they happen and has ``default=0.0``: *at_window* and *at_once* are its setting
-`learn`. *After the window* is what they are measured against: an agent without a window is told clicks and no clicks when it is over.
+average, and within it. Every agent is told clicks when they happen and has ``default=0.0``: *censored* (of policies that can: others
+wait, and say so), *at_window* and *at_once* are its setting `learn`.
+*After the window* is what they are measured against: an agent without a window is told clicks and no clicks when it is over.
 Regret, with 95 % intervals; all policies and ways are played on the same clicks and waits.
 """
 
@@ -16,7 +17,7 @@ from latentbandits.presentation.numbers import aligned
 ROUNDS, WINDOW, RATES = 20_000, 200, [0.02, 0.06, 0.1]
 DWELLS = {"one regime": ROUNDS, "dwell 4,000": 4_000}
 POLICIES = ("state-library", "cp-ts", "epsilon-greedy", "ts")
-WAYS = ("at_window", "at_once", "after the window")
+WAYS = ("censored", "at_window", "at_once", "after the window")
 World = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -32,7 +33,7 @@ def regret(policy: str, way: str, made: World, seed: int) -> float:
     """Play one run."""
     table, clicks, waits = made
     seconds = 0.0
-    window = {} if way == WAYS[2] else {"window": WINDOW, "default": 0.0, "learn": way}
+    window = {} if way == WAYS[-1] else {"window": WINDOW, "default": 0.0, "learn": way}
     agent = lb.Agent(policy, arms=table.shape[1], seed=seed, compiled=True, clock=lambda: seconds, **window)  # type: ignore[arg-type]
     due: list[list[tuple[str, float]]] = [[] for _ in range(ROUNDS + WINDOW)]
     lost = 0.0

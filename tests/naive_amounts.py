@@ -24,6 +24,7 @@ class Amounts:
         self.paid: list[list[float]] = [[] for _ in range(arms)]
         self.count = 0  # rewards since the usual value is known
         self.smooth = self.lasting = 0.0
+        self.doubted = [False] * arms
 
     def see(self, arm: int, reward: float) -> None:
         mine = self.rewards[arm]
@@ -54,6 +55,26 @@ class Amounts:
     def likely(self) -> bool:
         """Return whether there are amounts, and no other explanation is better by three or more."""
         return self.hits() > 0 and min(self.smooth, self.lasting) > -3
+
+    def absurd(self, arm: int, reward: float) -> bool:
+        """Return whether a reward is far larger than all amounts, and the arm's last amount was not."""
+        if reward == self.value:
+            return False
+        reaches = [
+            float(np.mean(self.sizes(self.paid[a]))) + 5 * math.sqrt(1 + self.spread(a) ** 2)
+            for a in range(len(self.paid))
+            if self.paid[a]
+        ]
+        before, self.doubted[arm] = self.doubted[arm], self.sizes([reward])[0] > max(reaches)
+        return self.doubted[arm] and not before
+
+    def forget(self) -> None:
+        """Take all rewards so far for the usual one."""
+        value = self.value or 0.0
+        self.rewards = [[value] * len(mine) for mine in self.rewards]
+        self.paid = [[] for _ in self.paid]
+        self.smooth = self.lasting = 0.0
+        self.doubted = [False] * len(self.paid)
 
     def hits(self) -> int:
         return sum(map(len, self.paid))

@@ -38,6 +38,14 @@ class Differences:
         self.twice.fade()
         return due
 
+    def forget(self, value: float) -> None:
+        """Take all differences for ties."""
+        for noise in (self.once, self.twice):
+            pairs = noise.pairs
+            noise.__init__(0.0, self.groups, 0.0)  # type: ignore[misc]
+            noise.pairs = noise.ties = pairs
+        self.row = [(arm, value, x) for arm, _, x in self.row]
+
     def noise(self, width: float) -> float:
         """Return the noise: a tenth of the width of the range is expected, which counts as four pairs, in logarithms."""
         self.once.expected, self.once.weight = 0.1 * width, 4.0

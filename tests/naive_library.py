@@ -191,12 +191,10 @@ class NaiveStateLibrary:
             extra, pending = 0.0, self.pending(arm)
             for particle in self.cloud.particles:
                 n = min(particle.now.counts[arm] + pending, 512)
-                extra += particle.weight * stay * self.scale.deviation_of(particle.now, arm, n)
+                extra += particle.weight * stay * self.scale.deviation_of(arm, n)
             for chance, _, entry in self.elsewhere(arm) if 1 - stay > 0.1 else ():
                 if entry is not None:
-                    extra += (
-                        (1 - stay) * chance * self.scale.deviation_of(entry, arm, min(entry.counts[arm] + pending, 512))
-                    )
+                    extra += (1 - stay) * chance * self.scale.deviation_of(arm, min(entry.counts[arm] + pending, 512))
             more = self.scale.noise**2 * self.slopes.std_error(arm, self.context, self.cloud.best)
             hope.append(math.sqrt(extra**2 + more) if more > 0 else extra)
         return hope
@@ -228,7 +226,7 @@ class NaiveStateLibrary:
     def difference(self, particle: Particle, arm: int) -> float:
         """Return by how much a particle and the heaviest one differ on an arm, squared."""
         far = particle.now.means[arm] - self.cloud.best.now.means[arm]
-        return far**2 + self.scale.deviation_of(particle.now, arm, particle.now.counts[arm]) ** 2
+        return far**2 + self.scale.deviation_of(arm, particle.now.counts[arm]) ** 2
 
     # Learning
 
@@ -241,6 +239,11 @@ class NaiveStateLibrary:
         in_turn = self.number == len(self.asked) == self.told + 1
         self.told = max(self.told, self.number)
         self.own.levels.longest = max(self.own.levels.longest, len(self.asked) - self.number)
+        if self.amounts.likely() and True in [self.amounts.absurd(*group) for group in zip(arms, rewards, strict=True)]:
+            return
+        mistaken = 0.0 if self.fixed_range else self.mistaken(rewards)
+        if mistaken:
+            self.forget(mistaken)
         self.trust.check(self.number, len(self.asked), self.within_reach(rewards[0]))
         known, paid = self.amounts.value is not None, self.pays_amounts()
         for arm, reward in zip(arms, rewards, strict=True):
@@ -255,6 +258,8 @@ class NaiveStateLibrary:
         self.slopes.see(asked.x)
         plain = self.slopes.without(seen).groups
         again = self.news(plain, asked.available, due)
+        if mistaken:
+            self.trust = Trust(self.trust.is_on)
         again = again or (len(self.history) <= 256 and paid != self.pays_amounts())
         if self.scale.noise > 0 and (again or self.slopes.outdated(len(self.history))):
             recent = self.history[-256:]
@@ -267,6 +272,32 @@ class NaiveStateLibrary:
             self.advance(seen)
         if self.scale.noise > 0:
             self.slopes.learn(self.history, self.cloud.best)
+
+    def mistaken(self, rewards: Sequence[float]) -> float:
+        """Return the size of one of the first two amounts, if the range is far too wide for it; else 0."""
+        value = self.amounts.value
+        if value is None or self.amounts.hits() > 1 or self.scale.noise == 0 or not self.differences.once.few_values():
+            return 0.0
+        width = self.scale.high - self.scale.low
+        return next((abs(r - value) for r in rewards if 0 < abs(r - value) * math.exp(5) < width), 0.0)
+
+    def forget(self, size: float) -> None:
+        """Begin again, as if what is far too large for an amount of a size had been the usual reward."""
+        value, far = self.amounts.value or 0.0, size * math.exp(5)
+        self.amounts.forget()
+        self.differences.forget(value)
+        self.scale.noise = 0.0
+        self.history = [
+            past._replace(
+                groups=[
+                    group._replace(mean=value, rewards=(value,) * group.size)
+                    if abs(group.mean - value) > far
+                    else group
+                    for group in past.groups
+                ]
+            )
+            for past in self.history
+        ]
 
     def parts(self, arms: Sequence[int], rewards: Sequence[float]) -> list[Group]:
         """Return the mean reward of all groups, or those of the first and of the others; absurd ones as far as they count."""

@@ -57,13 +57,13 @@ class Scale:
         """Return the standard deviation of a mean with n rewards behind it."""
         return self.noise / math.sqrt(n + self.prior())
 
-    def deviation_of(self, entry: "Remembered", arm: int, n: int) -> float:
-        """Return the standard deviation of an arm's mean in a state: by the noise, or by the share and size of its own amounts."""
+    def deviation_of(self, arm: int, n: int) -> float:
+        """Return the standard deviation of an arm's mean: by the noise, or by the size of its amounts and its share of them."""
         amounts = self.amounts
         if amounts is None or not self.pays or not amounts.paid[arm]:
             return self.deviation(n)
-        paid, count = amounts.paid[arm], entry.counts[arm]
-        share = (count * entry.shares[arm] + 2 * amounts.guess()) / (count + 2)
+        paid = amounts.paid[arm]
+        share = (len(paid) + 2 * amounts.guess()) / (len(amounts.rewards[arm]) + 2)
         size = float(np.mean(paid)) - (amounts.value or 0.0)
         variance = share * ((1 - share) * size**2 + float(np.var(paid)))
         return math.sqrt(variance / (n + variance / self.spread() ** 2))

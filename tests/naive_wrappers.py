@@ -48,16 +48,25 @@ class NaiveScaled:
                 room = 0.1 * (max(seen) - min(seen))
                 self.low, self.high = min(seen) - room, max(seen) + room
                 self.inner = self.make()
-        elif self.widens(seen):
+        elif self.narrows(seen) or self.widens(seen):
             self.inner = self.make()
         else:
             width = self.high - self.low
             places = [(reward - self.low) / width for reward in rewards]
             self.inner.learn(arms, [min(max(place, -self.reach), 1 + self.reach) for place in places])
 
+    def narrows(self, seen: list[float]) -> bool:
+        """Take a single reward out that made the range absurdly wide, and return whether there was one."""
+        low, high = sorted(seen)[1], sorted(seen)[-2]
+        few = self.noise.few_values() and len(self.medians) >= 10
+        if not few or high - low <= 1e-100 or self.high - self.low < 64 * (high - low):
+            return False
+        self.low, self.high = low - 0.1 * (high - low), high + 0.1 * (high - low)
+        return True
+
     def widens(self, seen: list[float]) -> bool:
         """Widen the range where it is too narrow, and return whether it was."""
-        low, high = min(seen), max(seen)
+        low, high = sorted(seen)[1], sorted(seen)[-2]
         if len(set(self.medians)) < 2 and len(self.medians) < 10:
             return False
         if len(set(self.medians)) > 1:

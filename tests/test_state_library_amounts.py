@@ -51,24 +51,22 @@ def test_nothing_and_amounts_are_weighed_by_how_often_and_how_large_they_were() 
     assert exponent == pytest.approx(((math.log(2) - middle) / spread) ** 2 / (1 + 1 / 4) / 2)
 
 
-def test_the_deviation_of_a_mean_is_that_of_the_arms_own_amounts() -> None:
+def test_the_deviation_of_a_mean_is_that_of_the_arms_amounts_in_all_states() -> None:
     """An arm that pays 9 in a tenth of rounds, one that pays 1 in half of them; one that never paid has the noise of all."""
     policy = lb.policies.StateLibrary(arms=3, noise=0.5, low=0.0, high=2.0)
-    memory = policy.init()
-    standard, mean = memory.standard, memory.library.means[0, 0, 0]
+    standard = policy.init().standard
     for arm, rewards in ((0, [0.0] * 18 + [9.0] * 2), (1, [0.0, 1.0] * 10), (2, [0.0] * 4)):
         for reward in rewards:
             amounts.count_reward(standard, arm, reward)
-    mean.count, mean.share, spread = 18, 0.1, standard.scale[0].spread
-    expected = (standard.usual[0].hits + 1) / (standard.usual[0].count + 2)
-    share = (18 * 0.1 + 2 * expected) / 20
+    usual, spread = standard.usual[0], standard.scale[0].spread
     for arm, paid in ((0, 9.0), (1, 1.0)):
+        share = (standard.amounts[arm].hits + 2 * (usual.hits + 1) / (usual.count + 2)) / 22
         variance = share * (1 - share) * paid**2
-        deviation = amounts.deviation_of(standard, True, mean, arm, 18)
+        deviation = amounts.deviation_of(standard, True, arm, 18)
         assert deviation == pytest.approx(math.sqrt(variance / (18 + variance / spread**2)))
-        assert amounts.deviation_of(standard, True, mean, arm, 0) == pytest.approx(spread)
-    assert amounts.deviation_of(standard, True, mean, 2, 18) == standard.deviation[18]
-    assert amounts.deviation_of(standard, False, mean, 0, 18) == standard.deviation[18]
+        assert amounts.deviation_of(standard, True, arm, 0) == pytest.approx(spread)
+    assert amounts.deviation_of(standard, True, 2, 18) == standard.deviation[18]
+    assert amounts.deviation_of(standard, False, 0, 18) == standard.deviation[18]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -195,6 +195,8 @@ LIBRARIES: Sequence[tuple[Settings, Settings]] = [
     ({"arms": 2}, {"noise_shape": "outliers", "noise": 0.1, "states": 2}),
     ({"arms": 3, "low": 0.0, "high": 0.1}, {"rewards": "bernoulli", "span": (0.01, 0.1)}),
     ({"arms": 3, "levels": 0, "trust": False, "staleness": False}, {"noise": 0.5, "stickiness": 0.8}),
+    ({"arms": 3}, {**COIN, "span": (0.02, 0.2), "wrong": 0.03, "wrong_reward": -1000.0}),
+    ({"arms": 2, "groups": 2}, {"rewards": "revenue", "wrong": 0.02, "wrong_reward": 1e4}),
 ]
 
 

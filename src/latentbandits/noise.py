@@ -98,6 +98,16 @@ def fade(noise: Record) -> None:
 
 
 @kernel
+def forget_differences(noise: Record, value: float) -> None:
+    """Take all differences so far for ties, of rewards with a value."""
+    noise.ties, noise.last_reward = noise.pairs, value
+    noise.squares = noise.first = noise.largest = noise.raw = noise.share = 0.0
+    for place in range(noise.low, noise.high + 1):
+        noise.bins[place] = 0.0
+    noise.low = noise.high = 0
+
+
+@kernel
 def few_values(noise: Record) -> bool:
     """Return whether rewards have a few values only, such as 0 and 1: many differences are zero."""
     return bool(noise.ties > TIED * noise.pairs)

@@ -127,6 +127,23 @@ class Choice(NamedTuple):
         return cls(np.zeros(policy.groups, np.int64), np.zeros(policy.width), np.zeros(TAGS, np.int64), arm_scores)
 
 
+class Waiting(NamedTuple):
+    """Decisions whose windows are open, the oldest first, for `Policy.peek`.
+
+    Attributes
+    ----------
+    arms : int array (decisions, groups)
+    rewards : float array (decisions, groups), those that were told; NaN where none was
+    known : float array (decisions,), the share of all rewards that have come by the age of the decision
+    default : float, the reward of a decision without one
+    """
+
+    arms: np.ndarray
+    rewards: np.ndarray
+    known: np.ndarray
+    default: float
+
+
 class Contestant(Parameters):
     """What can be simulated: a policy, or an oracle that becomes one when it is given the truth.
 
@@ -211,6 +228,15 @@ class Policy(Contestant):
 
     def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
         """Learn from one reward per group. The choice may be an old one: rewards can come late."""
+        raise NotImplementedError
+
+    @property
+    def peeks(self) -> bool:
+        """Whether it has a method `peek`, which is called before `choose` where rewards are learned when a window closes."""
+        return False
+
+    def peek(self, memory: Any, waiting: Waiting) -> None:
+        """Take decisions whose windows are open into account in the next choice, and in no other: they are learned later."""
         raise NotImplementedError
 
     @property

@@ -70,9 +70,11 @@ class Agent(Telling):
         order of decisions, at the next call. A reward that comes later is ``"late"``: counted, and not learned.
     default : float, optional
         The reward of a decision whose window is over without one: 0 for clicks. If not given, it is dropped, and nothing is learned.
-    learn : str
-        ``"at_window"``: when the window closes, which is right whatever the delays are. ``"at_once"``: when the reward arrives, for delays
-        that do not depend on the reward; of clicks it would see the clicks first and their absence later.
+    learn : str, optional
+        ``"at_window"``: when the window closes, which is right whatever the delays are. ``"censored"``: then too, but every choice takes
+        into account which open decisions have a reward by now, and which have none at their age; of rewards that are nothing or an amount,
+        and the default of policies that can. ``"at_once"``: when the reward arrives, for delays that do not depend on the reward; of clicks
+        it would see the clicks first and their absence later.
     reward_range, outside : (low, high) and str, optional
         What happens to a reward outside the range: ``"refuse"``, or ``"clip"`` to its end. `stats` counts both.
     corrections : int
@@ -134,7 +136,7 @@ class Agent(Telling):
         control: Name | None = None,
         window: float | None = None,
         default: float | None = None,
-        learn: str = "at_window",
+        learn: str | None = None,
         reward_range: tuple[float, float] | None = None,
         outside: str = "refuse",
         corrections: int = 0,

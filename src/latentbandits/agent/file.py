@@ -21,6 +21,7 @@ from latentbandits.agent.player import Player
 from latentbandits.agent.slots import Open, packed
 from latentbandits.agent.spec import STATUSES, Expected, PolicyRecord, Spec, SpecRecord, policy_of, policy_record
 from latentbandits.agent.state import COUNTS, State
+from latentbandits.agent.windows import Delays
 from latentbandits.memories import copied, replaced, saved
 from latentbandits.protocols import Choice, Policy
 from latentbandits.settings import InvalidValueError, check_int
@@ -56,6 +57,7 @@ class StateRecord(TypedDict):
     counts: dict[str, int]
     open: list[OpenRecord]
     first: float | None
+    delays: list[int]
     past: "PastRecord | None"
     guards: list[tuple[int, int, int, float, float, float]]
 
@@ -115,6 +117,7 @@ def contents(state: State) -> Contents:
             for key, (content, arms, by, at_us, under, told, told_us) in player.open.items()
         ],
         "first": state.first,
+        "delays": list(player.delays.last),
         "past": None,
         "guards": [(*place, *cell) for place, cell in state.guards.items()],
     }  # fmt: skip
@@ -190,7 +193,7 @@ def _state(policy: Policy, record: StateRecord, diverged: int, arrays: Arrays, e
         mixing,
         {numbers[name] for name in record["retired"]},
     )
-    player.open = _open(record, arrays, policy)
+    player.open, player.delays = _open(record, arrays, policy), Delays(map(int, record.get("delays", ())))
     counts = {name: int(record["counts"][name]) for name in COUNTS}
     state = State(
         spec,

@@ -67,6 +67,7 @@ class Undo:
         if self._key is None:
             return
         player.open.pop(self._key, None)
+        player.windows = None
         if self._waiting is not None:  # where it was: ids sort by time
             player.open[self._key] = self._waiting
             there = OrderedDict(sorted(player.open.items()))

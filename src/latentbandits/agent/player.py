@@ -12,7 +12,8 @@ from latentbandits.agent.inputs import number_of
 from latentbandits.agent.mixing import POLICY, Mixing
 from latentbandits.agent.slots import Open, Slots, packed
 from latentbandits.agent.spec import Spec
-from latentbandits.agent.steps import Steps, choose, learn
+from latentbandits.agent.steps import Steps, choose, learn, peek
+from latentbandits.agent.windows import Delays, Windows
 from latentbandits.beliefs import Belief
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
@@ -37,7 +38,8 @@ class Player:
     open : the open decisions by id, oldest first
     choice, block : where the policy works: the choice of the decision that was made or completed last, and its bytes
     sure : whether chance has no part in its decisions
-    choose, learn : the policy's methods, interpreted or compiled
+    choose, learn, peek : the policy's methods, interpreted or compiled
+    delays : how long rewards took that were learned when a window closed
     """
 
     def __init__(
@@ -50,11 +52,13 @@ class Player:
         retired: Iterable[int] = (),
     ) -> None:
         self.policy, self.memory, self.random = policy, memory, random
-        self.choose, self.learn = plain(choose), plain(learn)
+        self.choose, self.learn, self.peek = plain(choose), plain(learn), plain(peek)
         self._deterministic = policy.deterministic
         self.mix(mixing)
         self._certain: tuple[float | None, ...] = (1.0,) * policy.groups
         self.open: OrderedDict[str, Open] = OrderedDict()
+        self.windows: Windows | None = None  # of the open ones, made when it is needed
+        self.delays = Delays()
         self._arrange(list(names), retired)
 
     @classmethod
@@ -66,19 +70,22 @@ class Player:
         """Return a copy."""
         mixing = self.mixing._replace(random=self.mixing.random.copy())
         twin = Player(self.policy, copied(self.memory), self.random.copy(), self.names, mixing, self.retired)
-        twin.choose, twin.learn, twin.open = self.choose, self.learn, self.open.copy()
+        twin.choose, twin.learn, twin.peek, twin.open = self.choose, self.learn, self.peek, self.open.copy()
+        twin.delays = self.delays.copy()
         return twin
 
     def become(self, other: "Player") -> None:
         """Take over all that another one knows; what it had is left to this one."""
         self.policy, self.memory, self.random, self.open = other.policy, other.memory, other.random, other.open
+        self.delays, self.windows = other.delays, None
         self.mix(other.mixing)
         self._arrange(other.names, other.retired)
 
     def use(self, steps: Steps | None) -> None:
         """Run machine code, which changes no choice."""
         if steps is not None:
-            self.choose, self.learn = steps
+            self.choose, self.learn = steps[:2]
+            self.peek = steps[2] if self.policy.peeks else self.peek
 
     def _arrange(self, names: list[Name], retired: Iterable[int]) -> None:
         """Take over the arms."""
@@ -138,7 +145,9 @@ class Player:
             numbers = tuple(choice.arms.tolist())
             names = self.called(numbers)
         chances = self._certain if self.sure else self._chances(offered)
-        self.open[key] = _tuple(Open, (bytes(self.block), numbers, by, at_us, counted_under or by, None, 0))
+        one = self.open[key] = _tuple(Open, (bytes(self.block), numbers, by, at_us, counted_under or by, None, 0))
+        if self.windows is not None:
+            self.windows.open(key, one)
         return _tuple(Decision, (key, names, WORDS[choice.tags.item(PROBE_REASON)], chances, by))
 
     def overwrite(self, key: str, arms: tuple[int, ...], chances: Iterable[float | None], by: str) -> None:
@@ -148,7 +157,27 @@ class Player:
         self.choice.arms[:] = arms
         probability[:] = 0.0
         probability[list(arms)] = [math.nan if chance is None else chance for chance in chances]
-        self.open[key] = waiting._replace(content=bytes(self.block), arms=arms, by=by)
+        self.change(key, waiting._replace(content=bytes(self.block), arms=arms, by=by))
+
+    def change(self, key: str, one: Open) -> None:
+        """Replace what is known of an open decision."""
+        self.open[key] = one
+        if self.windows is not None:
+            self.windows.change(key, one)
+
+    def end(self, key: str) -> Open:
+        """Return an open decision, which is no longer open."""
+        if self.windows is not None:
+            self.windows.end(key)
+        return self.open.pop(key)
+
+    def look_ahead(self, at_us: int, spec: Spec) -> None:
+        """Let the policy know, for its next choice, what open decisions say."""
+        if self.windows is None:
+            self.windows = Windows(self.policy.groups, self.open)
+        if len(self.windows) and spec.window_us is not None and spec.default is not None:
+            waiting = self.windows.waiting(at_us, self.delays, spec.window_us, spec.default)
+            self.peek(self.policy, self.memory, waiting)
 
     def _mix(self, seen: np.ndarray, choice: Choice, subject: Name | None) -> str:
         """Let the policy, the floor or the control arm decide, write the probability of every arm, and return who decided."""

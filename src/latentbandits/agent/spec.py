@@ -1,5 +1,6 @@
 """What an agent is: its policy, its arms, and, of one in a store, the rules about rewards. Checked when it is made, kept as JSON."""
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Self, TypedDict, TypeGuard, cast
 from unicodedata import bidirectional, category
@@ -20,6 +21,7 @@ ANY_TIME = (
     "max_open", "floor", "holdback", "control", "window", "default", "learn", "reward_range", "outside", "guardrail",
 )  # fmt: skip
 OUTSIDE = ("refuse", "clip")
+LEARNS = ("censored", *LEARN)
 USUAL = "state-library"  # the policy of an experiment of which only the arms are given
 _UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # characters that are no text: control, half a pair, separators of lines
 _TURNING = (
@@ -70,8 +72,10 @@ class Spec(NamedTuple):
     control : the arm of subjects that are held back, of a shadow and of a killed experiment
     window : seconds that a decision waits for its reward, None for no limit
     default : the reward that is taken when the window is over, None to censor the decision
-    learn : when a decision with a window is learned: ``"at_window"``, when it closes, in the order of decisions, whatever arrives when; or
-        ``"at_once"``, when its reward arrives, for delays that do not depend on the reward
+    learn : when a decision with a window is learned: ``"at_window"``, when it closes, in the order of decisions, whatever arrives when;
+        ``"censored"``, then too, but choices take into account before which open decisions have a reward, and which have none at their
+        age; or ``"at_once"``, when its reward arrives, for delays that do not depend on the reward. Not given, it is ``"censored"`` if the
+        policy can `peek`, else ``"at_window"``
     reward_range : (low, high) of rewards, None for any
     outside : what happens to a reward outside it: ``"refuse"``, or ``"clip"``, which moves it to the end of the range
     corrections : how many of the decisions that ended last can be corrected after they were learned
@@ -87,7 +91,7 @@ class Spec(NamedTuple):
     control: Name | None = None
     window: float | None = None
     default: float | None = None
-    learn: str = LEARN[0]
+    learn: str | None = None
     reward_range: tuple[float, float] | None = None
     outside: str = OUTSIDE[0]
     corrections: int = 0
@@ -151,7 +155,7 @@ class Spec(NamedTuple):
             control,
             window,
             default,
-            _among("learn", self.learn, LEARN),
+            _learning(self.policy, self.learn),
             _range(self.reward_range, default),
             _among("outside", self.outside, OUTSIDE),
             check_int("experiment", "corrections", self.corrections, least=0),
@@ -161,7 +165,12 @@ class Spec(NamedTuple):
     @property
     def defers(self) -> bool:
         """Whether rewards wait for the window of their decision to close."""
-        return self.window is not None and self.learn == LEARN[0]
+        return self.window is not None and self.learn != "at_once"
+
+    @property
+    def peeks(self) -> bool:
+        """Whether choices take open decisions into account: what none is told of by its window must have a reward."""
+        return self.learn == "censored" and self.default is not None
 
     def plain(self) -> SpecRecord:
         """Return everything as values that JSON can hold."""
@@ -194,6 +203,18 @@ def _among(name: str, value: object, known: Sequence[str]) -> str:
     if value not in known:
         raise InvalidValueError("experiment", name, value, f"one of {', '.join(known)}{nearest(str(value), known)}")
     return str(value)
+
+
+def _learning(policy: Policy, learn: str | None) -> str:
+    """Return when a policy learns; one that cannot look at open decisions waits for their windows, which is said if it was wanted."""
+    if learn is not None and _among("learn", learn, LEARNS) != "censored":
+        return learn
+    if policy.peeks:
+        return "censored"
+    if learn is not None:
+        advice = f"{type(policy).__name__} cannot look at open decisions, so learn='censored' is 'at_window' here"
+        warnings.warn(advice, stacklevel=2)
+    return "at_window"
 
 
 def _range(given: object, default: float | None) -> tuple[float, float] | None:

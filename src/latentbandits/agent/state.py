@@ -203,6 +203,8 @@ class State:
         wanted: Open | None = None
         if self.guards:
             offered = guardrail.offered(self, offered)
+        if self.spec.peeks and self.status in LEARNING:
+            self.player.look_ahead(at_us, self.spec)
         if self.status == "live":
             decision = self.player.decide(key, at_us, seen, offered, subject)
         else:
@@ -238,7 +240,10 @@ class State:
     def end(self, kind: str, key: str, at_us: int, rewards: np.ndarray | None) -> None:
         """End an open decision, by its rewards (`reward`, `expire`) or without (`censor`)."""
         player, counts = self.player, self.counts
-        content = player.open.pop(key).content
+        one = player.end(key)
+        content = one.content
+        if self.spec.peeks and one.told is not None and any(reward != self.spec.default for reward in one.told):
+            player.delays.add(one.told_us - one.at_us)
         if rewards is None:
             pass
         elif content and self.status in LEARNING:
@@ -293,7 +298,7 @@ class State:
             self.diverged += not (same and near(decision.probabilities, chances))
             if here != arms and self.open[key].content:
                 player.overwrite(key, arms, chances, str(event.decided_by))
-            self.open[key] = self.open[key]._replace(counted_under=event.counted_under)
+            player.change(key, self.open[key]._replace(counted_under=event.counted_under))
         if self.past is not None:
             self.remember(event if event.arm is not None else self.event(key, event.at_us, inputs, (decision, meant)))
         return decision
@@ -317,7 +322,7 @@ class State:
             raise InvalidValueError("log", "decision", event.decision, "an open one")
         told = tuple(received(event.rewards, self.player.policy.groups).tolist())
         guardrail.note(self, event.payload, self.open[key])
-        self.open[key] = self.open[key]._replace(told=told, told_us=event.at_us)
+        self.player.change(key, self.open[key]._replace(told=told, told_us=event.at_us))
         self.counts["clipped"] += "given" in event.payload
 
     def _correct(self, event: Event) -> None:

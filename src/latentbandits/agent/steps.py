@@ -1,4 +1,4 @@
-"""The two functions of an agent that are compiled, and the arguments that they are compiled for."""
+"""The functions of an agent that are compiled, and the arguments that they are compiled for."""
 
 import weakref
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from latentbandits.compiled import in_background, loaded, machine_code, on_disk,
 from latentbandits.compiled.background import Job
 from latentbandits.compiled.cache import Compilable
 from latentbandits.memories import NamedArrays
-from latentbandits.protocols import Choice, Policy
+from latentbandits.protocols import Choice, Policy, Waiting
 from latentbandits.random import stream
 
-Steps = list[Compilable]  # choose and learn, compiled
+Steps = list[Compilable]  # choose, learn and, if the policy does, peek, compiled
 
 
 @quick
@@ -28,13 +28,23 @@ def learn(policy: Policy, memory: NamedArrays, choice: Choice, rewards: np.ndarr
     policy.learn(memory, choice, rewards)
 
 
+@quick
+def peek(policy: Policy, memory: NamedArrays, waiting: Waiting) -> None:
+    """Take open decisions into account (compiled)."""
+    policy.peek(memory, waiting)
+
+
 def compiled_jobs(policy: Policy) -> list[Job]:
     """Return the functions that an agent of a policy runs, each with arguments of the types that it passes."""
     memory, choice = policy.init(), Slots(policy).choice
-    return [
+    jobs: list[Job] = [
         (choose, (policy, memory, np.zeros(0), stream(0), choice)),
         (learn, (policy, memory, choice, np.zeros(policy.groups))),
     ]
+    if policy.peeks:
+        none = np.zeros((0, policy.groups))
+        jobs.append((peek, (policy, memory, Waiting(none.astype(np.int64), none, np.zeros(0), 0.0))))
+    return jobs
 
 
 def bind(policy: Policy, compiled: bool | None, switch: Callable[[Steps], None], wait: bool = False) -> None:

@@ -148,6 +148,9 @@ def _register() -> None:
         overload_method(BaseNamedTuple, "learn", jit_options=borrowed, strict=False)(
             lambda self, memory, choice, rewards: self.instance_class.learn  # noqa: ARG005
         )
+        overload_method(BaseNamedTuple, "peek", jit_options=borrowed, strict=False)(
+            lambda self, memory, waiting: self.instance_class.peek  # noqa: ARG005
+        )
         overload(copy_into, jit_options=borrowed, strict=False)(_copying)
     for function in [f for f in compiler.kernels if f not in _registered]:
         _registered.add(function)

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import Arrays, kernel
-from latentbandits.noise import fresh_noise, mean_of_round
+from latentbandits.noise import few_values, fresh_noise, mean_of_round
 from latentbandits.policies.arms import FIRST, LAST, assign, available, nth_available
 from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
 from latentbandits.protocols import PROBE_REASON, UNTRIED, Choice, Record, record_type
@@ -20,6 +20,8 @@ NOISE = 2.0
 FEW = 10
 # Room that is left beyond the farthest typical reward, in widths of the range
 ROOM = 0.1
+# Widths of the range without a single reward that are far too wide
+ABSURD = 64.0
 # A narrower range counts as empty: its inverse must be finite
 NARROW = 1e-100
 
@@ -30,8 +32,10 @@ Scalars = record_type(
     medians=int,  # of three rewards of an arm in a row
     least=float,  # of these medians
     most=float,
-    lowest=float,  # of all rewards
+    lowest=float,  # of all rewards, and the second ones
+    lower=float,
     highest=float,
+    higher=float,
 )
 
 
@@ -55,7 +59,9 @@ class Scaled(Wrapper):
     at both ends, becomes [0, 1]. From then on the policy within plays. A typical reward is the median of three rewards of one arm in a row,
     so that single outliers do not count, moved by two standard deviations of the learned noise towards the middle. If one is more than a
     quarter of the width outside the range, the range is widened to it, with a tenth of the new width added, and the policy within restarts:
-    what it has learned was in another unit. If all of ten medians or more are equal, as with rare sales, every reward is typical.
+    what it has learned was in another unit. If all of ten medians or more are equal, as with rare sales, every reward is typical but the
+    lowest and the highest, each of which may be a mistake. If rewards of a few values make the range 64 times as wide as those two leave
+    it, it was a mistake that came early: the range is theirs, and the policy within restarts.
 
     Rewards more than `reach` widths outside the range count as if they were there. Values and indices of the arms are in the unit of
     the rewards.
@@ -96,8 +102,8 @@ class Scaled(Wrapper):
             np.zeros((arms, 3)),
             np.zeros(self.inner.groups),
         )
-        memory.scalars[0].least = memory.scalars[0].lowest = FIRST
-        memory.scalars[0].most = memory.scalars[0].highest = LAST
+        memory.scalars[0].least = memory.scalars[0].lowest = memory.scalars[0].lower = FIRST
+        memory.scalars[0].most = memory.scalars[0].highest = memory.scalars[0].higher = LAST
         return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
@@ -126,7 +132,7 @@ class Scaled(Wrapper):
             if opened(memory, choice, self.opening):
                 begin(scalars)
                 restart(memory)
-        elif widen(scalars, memory.noise[0].sd):
+        elif narrow(memory) or widen(scalars, memory.noise[0].sd):
             restart(memory)
         elif is_current(choice, scalars.restarts):
             width = scalars.high - scalars.low
@@ -158,7 +164,9 @@ def observe(memory: Memory, arm: int, reward: float) -> None:
     scalars, recent = memory.scalars[0], memory.recent[arm]
     recent[memory.counts[arm] % 3] = reward
     memory.counts[arm] += 1
+    scalars.lower = min(scalars.lower, max(scalars.lowest, reward))
     scalars.lowest = min(scalars.lowest, reward)
+    scalars.higher = max(scalars.higher, min(scalars.highest, reward))
     scalars.highest = max(scalars.highest, reward)
     if memory.counts[arm] >= 3:
         typical = max(min(recent[0], recent[1]), min(max(recent[0], recent[1]), recent[2]))
@@ -185,9 +193,22 @@ def begin(scalars: Record) -> None:
 
 
 @kernel
+def narrow(memory: Memory) -> bool:
+    """Narrow the range if a single one of rewards of a few values made it absurdly wide; returns whether it did."""
+    scalars = memory.scalars[0]
+    width = scalars.higher - scalars.lower
+    if scalars.medians < FEW or width <= NARROW or not few_values(memory.noise[0]):
+        return False
+    if scalars.high - scalars.low < ABSURD * width:
+        return False
+    scalars.low, scalars.high = scalars.lower - ROOM * width, scalars.higher + ROOM * width
+    return True
+
+
+@kernel
 def widen(scalars: Record, noise: float) -> bool:
     """Widen the range if rewards leave it by far, with room at the ends that they have passed; returns whether they do."""
-    low, high = scalars.lowest, scalars.highest
+    low, high = scalars.lower, scalars.higher
     if scalars.most - scalars.least > NARROW:
         low, high = scalars.least + NOISE * noise, scalars.most - NOISE * noise
     elif scalars.medians < FEW:

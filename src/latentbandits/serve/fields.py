@@ -25,7 +25,10 @@ SETTINGS = {
     "control": "the arm of subjects that are held back, and of everybody in shadow and when killed; the first one if not given",
     "window": "seconds that a decision waits for its reward; null for no limit. A later reward is `late`: kept and not learned",
     "default": "the reward that is learned when the window is over without one; null to censor the decision, of which nothing is learned",
-    "learn": "at_window: a decision is learned when its window closes; at_once: when its reward comes, for delays that do not depend on it",
+    "learn": (
+        "at_window: a decision is learned when its window closes; censored: then too, but choices look at open ones before, the default of "
+        "policies that can; at_once: when its reward comes, for delays that do not depend on it"
+    ),
     "reward_range": "[low, high] of rewards; null for any",
     "outside": "what happens to a reward outside that range: refuse, or clip to its end",
     "guardrail": "least mean, between 0 and 1, of a second metric, the `guard` of rewards: an arm that breaks it is not offered",

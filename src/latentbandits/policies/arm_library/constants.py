@@ -43,3 +43,4 @@ IDLE_LEAST = 30.0  # ... beyond so many rounds per arm | noise 0.3: 217 (none: 2
 LEAST_NOISE = 1e-3  # of the width of the range, where no noise was seen | that rewards have three digits
 BLANK = 0.5  # chance of either of two values at a level never seen | symmetry
 CLICKS_PRIOR = 0.5  # pseudo-rewards of each of two values | Jeffreys
+NARROW = 1e-100  # a narrower range of levels counts as empty | its square must not underflow

@@ -4,15 +4,14 @@ import math
 
 import numpy as np
 
-from latentbandits.beliefs import Belief
 from latentbandits.compiled import kernel
-from latentbandits.policies.arm_library.belief import regimes
 from latentbandits.policies.arm_library.chain import set_hazard, set_values, staying
 from latentbandits.policies.arm_library.constants import (
     IDLE,
     IDLE_LEAST,
     LEAST_NOISE,
     MERGE_EVERY,
+    NARROW,
     OUTREACH,
     RATES,
     REGIMES,
@@ -101,7 +100,7 @@ def score_arms(memory: Memory, noise: float, choice: Choice) -> None:
     """Write what every arm is worth; every arm goes first until it was played twice."""
     clock = memory.clock[0]
     sd, number = noise_of(memory.core[0], noise), available(choice)
-    untried = memory.core[0].high <= memory.core[0].low
+    untried = memory.core[0].high - memory.core[0].low <= NARROW
     for arm in range(len(memory.arms)):
         state = memory.arms[arm]
         if state.rewards == 1 and memory.asked[arm] <= state.last:
@@ -141,7 +140,7 @@ def learn_reward(memory: Memory, arm: int, number: int, reward: float, noise: fl
     if state.rewards == 1:
         begin_regimes(memory, arm, reward)
         begin_drift(memory, arm, reward)
-    elif core.high > core.low:
+    elif core.high - core.low > NARROW:
         out = 1.0 / (core.high - core.low + OUTREACH * sd)
         drifting = learn_drift(memory, arm, gap, late, reward, sd, out)
         levels = learn_regimes(memory, arm, gap, late, reward, sd, out)
@@ -185,7 +184,6 @@ class ArmLibrary(PlainPolicy):
     """
 
     deterministic = True
-    has_belief = True
     scale_free = True
 
     @property
@@ -210,20 +208,3 @@ class ArmLibrary(PlainPolicy):
         reward = reward_of_round(memory.clock[0], memory.noise[0], 0.0, self.groups, arm, rewards)
         arrived(memory.clock[0], choice)
         learn_reward(memory, arm, choice.tags[ROUND], reward, memory.noise[0].sd / math.sqrt(self.groups))
-
-    def belief(self, memory: Memory) -> Belief:
-        """Return what the policy believes, in a form to read.
-
-        Examples
-        --------
-        >>> import latentbandits as lb
-        >>> agent = lb.Agent("arm-library", seed=1)
-        >>> for t in range(120):  # arm 0 fails for 20 rounds; arm 1 always pays 0.5
-        ...     decision = agent.ask()
-        ...     pays = [0.1 if 60 <= t < 80 else 0.9, 0.5]
-        ...     _ = agent.tell(decision, pays[decision.arm] + 0.001 * (t % 5))
-        >>> failed = agent.belief.arms[0]
-        >>> [round(level.mean, 1) for level in failed.levels], failed.changed > 60
-        ([0.9, 0.1], True)
-        """
-        return Belief((), 0, 1.0, noise=float(memory.noise[0].sd), own=1.0, arms=regimes(memory))

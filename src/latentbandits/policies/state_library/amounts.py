@@ -90,6 +90,59 @@ def count_reward(standard: Standard, arm: int, reward: float) -> None:
 
 
 @kernel
+def is_absurd(standard: Standard, arm: int, reward: float) -> bool:
+    """Return whether a reward is a mistake rather than an amount: far larger than those of every arm, unless the arm's last one was, too.
+
+    log(size) > mean of the logarithms of an arm's amounts + 5 * sqrt(1 + spread^2), for all arms that have paid any
+    """
+    usual, mine = standard.usual[0], standard.amounts[arm]
+    if not may_pay_amounts(usual) or reward == usual.value:
+        return False
+    size, top = math.log(abs(reward - usual.value)), -np.inf
+    for other in range(len(standard.amounts)):
+        one = standard.amounts[other]
+        if one.hits > 0:
+            spread = spread_of(one)
+            top = max(top, one.amount + constants.ABSURD_AMOUNT * math.sqrt(1.0 + spread * spread))
+    before, mine.doubted = mine.doubted, 1 if size > top else 0
+    return bool(size > top and before == 0)
+
+
+@kernel
+def is_mistake(standard: Standard, choice: Choice, rewards: np.ndarray) -> bool:
+    """Return whether a group's reward is absurd among nothing and amounts."""
+    found = False
+    for group in range(len(rewards)):
+        found = is_absurd(standard, choice.arms[group], rewards[group]) or found
+    return found
+
+
+@kernel
+def was_mistaken(standard: Standard, rewards: np.ndarray) -> float:
+    """Return the size of an amount, one of the first two, that shows the learned range to be that of a mistake before it; else 0."""
+    usual, scale = standard.usual[0], standard.scale[0]
+    if usual.known == 0 or usual.hits > 1 or standard.noise[0].sd == 0.0 or not few_values(standard.noise[0]):
+        return 0.0
+    for group in range(len(rewards)):
+        size = abs(rewards[group] - usual.value)
+        if 0.0 < size * math.exp(constants.ABSURD_AMOUNT) < scale.high - scale.low:
+            return float(size)
+    return 0.0
+
+
+@kernel
+def forget_amounts(standard: Standard) -> None:
+    """Take all rewards so far for the usual value."""
+    usual = standard.usual[0]
+    usual.hits, usual.smooth, usual.lasting = 0, 0.0, 0.0
+    for arm in range(len(standard.amounts)):
+        mine = standard.amounts[arm]
+        mine.average = mine.last = usual.value
+        mine.squares = mine.gap = mine.paid = mine.paid_squares = mine.amount = mine.last_amount = mine.moved = 0.0
+        mine.hits = mine.doubted = 0
+
+
+@kernel
 def count_rewards(standard: Standard, choice: Choice, rewards: np.ndarray) -> None:
     """Learn from the rewards of all groups what rewards are like."""
     for group in range(len(rewards)):
@@ -97,12 +150,15 @@ def count_rewards(standard: Standard, choice: Choice, rewards: np.ndarray) -> No
 
 
 @kernel
+def may_pay_amounts(usual: Record) -> bool:
+    """Return whether a value has come again, and another one, and neither of the other explanations is clearly better."""
+    return bool(usual.hits > 0 and min(usual.smooth, usual.lasting) > -constants.AMOUNTS_FIRST)
+
+
+@kernel
 def pays_amounts(standard: Standard) -> bool:
-    """Return whether rewards are nothing or an amount: values repeat, and neither of the other explanations is clearly better."""
-    usual = standard.usual[0]
-    return bool(
-        usual.hits > 0 and min(usual.smooth, usual.lasting) > -constants.AMOUNTS_FIRST and few_values(standard.noise[0])
-    )
+    """Return whether rewards are nothing or an amount: they may be, and values repeat in a row."""
+    return bool(may_pay_amounts(standard.usual[0]) and few_values(standard.noise[0]))
 
 
 @kernel
@@ -157,16 +213,16 @@ def size_density(arm: Record, spread: float, size: float, hits: float, mine: flo
 
 
 @kernel
-def deviation_of(standard: Standard, amounts: bool, mean: Record, arm: int, number: int) -> float:
-    """Return the standard deviation of an arm's mean in a state after so many rewards: by the noise, or by its own amounts.
+def deviation_of(standard: Standard, amounts: bool, arm: int, number: int) -> float:
+    """Return the standard deviation of an arm's mean in a state after so many rewards: by the noise, or by its amounts.
 
-    sqrt(v / (number + v / spread^2));  v = share * (1 - share) * paid^2 + share * variance of what it paid, the share
-    with two rewards as all of them
+    sqrt(v / (number + v / spread^2));  v = share * (1 - share) * paid^2 + share * variance of what it paid, the arm's share of
+    amounts in all states, with two rewards as all of them: by its share in this one an arm that has not paid yet would look certain
     """
     mine, usual, spread = standard.amounts[arm], standard.usual[0], standard.scale[0].spread
     if not amounts or mine.hits == 0:
         return float(standard.deviation[number])
     expected, paid = (usual.hits + 1.0) / (usual.count + 2.0), mine.paid - usual.value
-    share = (mean.count * mean.share + constants.BINARY_REWARDS * expected) / (mean.count + constants.BINARY_REWARDS)
+    share = (mine.hits + constants.BINARY_REWARDS * expected) / (mine.count + constants.BINARY_REWARDS)
     variance = share * ((1.0 - share) * paid * paid + mine.paid_squares / mine.hits)
     return math.sqrt(variance / (number + variance / (spread * spread)))

@@ -18,6 +18,7 @@ LASTING = 0.2  # chance of another value, of values that last until the state ch
 AMOUNTS_FIRST = (
     3.0  # log evidence by which another explanation must beat amounts, once values repeat | not measured alone
 )
+ABSURD_AMOUNT = 5.0  # deviations, of a factor e at least, above all amounts: as rare as outliers | not measured alone
 AMOUNTS = 2.0  # amounts that the arm's mean of all states is worth in one | not measured alone
 LEAST_MASS = 1e-100  # smallest height of a value among amounts | numbers: its logarithm stays finite
 LEAST_AMOUNTS = 0.05  # deviation of the logarithm of amounts at least | not measured alone
@@ -41,6 +42,10 @@ VISITS = 4  # past visits that a late reward can belong to | size
 
 # --- filter ---
 FAST_SWITCHING = 0.02  # weight at first of a particle that expects it | measured: with no merging none 1.042, alternation 0.34 to 0.48
+
+# --- outlook ---
+BLOCKS = 32  # blocks of open decisions, between which the state may change | resolution
+NEGLIGIBLE = 1e-4  # share of a particle below which one of its states is left out | resolution: saves time
 
 # --- standardise ---
 NARROW = 1e-100  # a narrower range counts as empty: squares of wider ones can be divided by | resolution

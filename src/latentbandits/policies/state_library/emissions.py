@@ -120,22 +120,30 @@ def likelihood(height: float, exponent: float) -> float:
 
 
 @kernel
+def guess_of(emission: Emission, arm: int) -> float:
+    """Return the share of amounts of an arm where nothing is known: even, or as the middle of a range that is given says."""
+    mine, usual = emission.amounts[arm], emission.usual[0]
+    gap = mine.paid - usual.value if mine.hits > 0 else 0.0
+    if not emission.ranged or gap == 0.0:
+        return constants.GUESS
+    return float(min(max((emission.centre - usual.value) / gap, constants.LEAST_GUESS), 1.0 - constants.LEAST_GUESS))
+
+
+@kernel
 def amounts_predictive(
     emission: Emission, mean: Record, known: bool, arm: int, group: int, effect: float, hits: int, size: float
 ) -> tuple[float, float]:
     """Return the probability of nothing or an amount from some groups, see `amounts`, as a height and an exponent.
 
-    The guess where nothing is known is even, or as the middle of a range that is given says. The effect of
-    features, which was taken off the reward, is added to the share
+    The effect of features, which was taken off the reward, is added to the share
     """
     mine, usual = emission.amounts[arm], emission.usual[0]
-    share, count, guess = mean.share, float(mean.count) if known else 0.0, constants.GUESS
+    share, count = mean.share, float(mean.count) if known else 0.0
     gap = mine.paid - usual.value if mine.hits > 0 else 0.0
     if emission.shifted and gap != 0.0:
         share = (mean.average + effect - usual.value) / gap
-    if emission.ranged and gap != 0.0:
-        guess = min(max((emission.centre - usual.value) / gap, constants.LEAST_GUESS), 1.0 - constants.LEAST_GUESS)
-    height, exponent = chance_of(share, count, guess, hits, size_of(group, emission.groups)), 0.0
+    size_of_set = size_of(group, emission.groups)
+    height, exponent = chance_of(share, count, guess_of(emission, arm), hits, size_of_set), 0.0
     if not known:
         height *= constants.NEW_BINARY
     spread = spread_of(mine)

@@ -10,6 +10,8 @@ from latentbandits.policies.state_library import constants
 from latentbandits.policies.state_library.amounts import deviation_of, pays_amounts
 from latentbandits.policies.state_library.covariates import effect_variance
 from latentbandits.policies.state_library.memory import FEATURES, Memory
+from latentbandits.policies.state_library.outlook import best_of
+from latentbandits.policies.state_library.transitions import leaving
 from latentbandits.protocols import Choice
 
 
@@ -25,10 +27,11 @@ def add_others(memory: Memory, stay: float, choice: Choice) -> None:
         std_error(arm) += (1 - stay) * sum over k of p(k) * deviation in k, if a change is likely
     """
     library, pending = memory.library, memory.history.pending
-    slot = library.core[0].best
+    slot, z = best_of(memory.outlook).slot, best_of(memory.outlook).state
     best, states = library.particles[slot], library.states[slot]
-    z, by_entry, by_move = best.here, best.by_entry, best.by_move
-    once = memory.core[0].asked - library.core[0].front <= 1 or memory.core[0].rounds == 0
+    by_entry, by_move = leaving(best, states[z])
+    novel = by_entry * (constants.NOVELTY + best.singles)
+    once = memory.core[0].asked - memory.outlook.core[0].front <= 1 or memory.core[0].rounds == 0
     likely, amounts = 1.0 - stay > constants.LIKELY, pays_amounts(memory.standard)
     total = 0.0
     for k in range(0 if once else best.known):
@@ -46,9 +49,9 @@ def add_others(memory: Memory, stay: float, choice: Choice) -> None:
             value += (1.0 - stay) * chance * mean.average
             if likely:
                 n = min(mean.count + pending[arm], constants.MOST_REWARDS)
-                unknown += (1.0 - stay) * chance * deviation_of(memory.standard, amounts, mean, arm, n)
+                unknown += (1.0 - stay) * chance * deviation_of(memory.standard, amounts, arm, n)
         if once:
-            value += (1.0 - stay) * best.novel * memory.standard.scale[0].centre
+            value += (1.0 - stay) * novel * memory.standard.scale[0].centre
         choice.arm_scores[arm].value = value
         choice.arm_scores[arm].index += unknown
 
@@ -74,14 +77,14 @@ def expect(memory: Memory, stay: float, choice: Choice) -> None:
         arm_scores[arm].value = effects[arm]
         arm_scores[arm].index = 0.0
     amounts = pays_amounts(standard)
-    for i in range(library.core[0].live):
-        slot = library.slots[i]
-        means = library.means[slot, library.particles[slot].here]
-        weight = library.particles[slot].weight * stay
+    for i in range(memory.outlook.core[0].number):
+        one = memory.outlook.hypotheses[i]
+        means = library.means[one.slot, one.state]
+        weight = one.weight * stay
         for arm in range(len(effects)):
             arm_scores[arm].value += weight * means[arm].average
             n = min(means[arm].count + memory.history.pending[arm], constants.MOST_REWARDS)
-            arm_scores[arm].index += weight * deviation_of(standard, amounts, means[arm], arm, n)
+            arm_scores[arm].index += weight * deviation_of(standard, amounts, arm, n)
     if stay < 1.0:
         add_others(memory, stay, choice)
     for arm in range(len(effects)):
@@ -114,17 +117,16 @@ def add_tests(memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
         memory.covariates.effects,
         choice.arm_scores,
     )
-    best, amounts = library.core[0].best, pays_amounts(standard)
-    z = library.particles[best].here
+    best, z, amounts = best_of(memory.outlook).slot, best_of(memory.outlook).state, pays_amounts(standard)
     noise = constants.TEST_NOISE * standard.noise[0].sd * standard.noise[0].sd
     worth = constants.TESTING * math.sqrt(library.particles[best].known / (1.0 - stay))
     hazard = 1.0 - stay
     state = library.states[best, z]
     leaving = (state.left + constants.LEAVING) / (state.spent + constants.LEAVING / hazard)
     times = max(leaving / hazard, 1.0)
-    for i in range(library.core[0].live):
-        slot = library.slots[i]
-        here = library.particles[slot].here
+    for i in range(memory.outlook.core[0].number):
+        one = memory.outlook.hypotheses[i]
+        slot, here = one.slot, one.state
         means = library.means[slot, here]
         gain = 0.0
         for arm in range(len(effects)):
@@ -132,10 +134,10 @@ def add_tests(memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
                 more = means[arm].average - means[greedy].average
                 gain = max(gain, more + effects[arm] - effects[greedy])
         if gain > 0.0:
-            weight = min(times * library.particles[slot].weight, 1.0)
+            weight = min(times * one.weight, 1.0)
             for arm in range(len(effects)):
                 far = means[arm].average - library.means[best, z, arm].average
-                deviation = deviation_of(standard, amounts, means[arm], arm, means[arm].count)
+                deviation = deviation_of(standard, amounts, arm, means[arm].count)
                 square = far * far + deviation * deviation
                 price = arm_scores[greedy].value - arm_scores[arm].value
                 useful = worth

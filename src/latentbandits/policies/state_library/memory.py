@@ -104,6 +104,7 @@ Amounts = record_type(
     amount=float,
     last_amount=float,
     moved=float,  # sum of squared differences of two in a row
+    doubted=int,  # whether the last one was absurdly large
 )
 Gaussian = record_type(
     precision=float,  # 1 / (2 variance) of a reward
@@ -178,6 +179,19 @@ Regime = record_type(number=int, seen=int)  # 0 if the row is free; when it was 
 OwnCore = record_type(
     odds=float,  # that every arm changes by itself, as a logarithm
     last=int,  # the arm of the latest reward, -1 if it was not one alone
+)
+
+
+OutlookCore = record_type(
+    number=int,  # hypotheses, and which is the heaviest
+    best=int,
+    front=int,  # the latest round that they know of
+)
+Hypothesis = record_type(
+    slot=int,  # the row of a particle, and its state: behind those that it knows for a new one
+    state=int,
+    weight=float,  # its probability, and that of all open decisions by its particle, as a logarithm
+    evidence=float,
 )
 
 
@@ -274,6 +288,25 @@ class History(NamedTuple):
     pending: Annotated[np.ndarray, np.int64, "arms"]  # rewards under way: of rounds after ``core.told``
 
 
+class Outlook(NamedTuple):
+    """Which state it may be now, given decisions whose windows are open, see `outlook`; all of it is scratch."""
+
+    core: Annotated[np.ndarray, OutlookCore, 1]
+    hypotheses: Annotated[np.ndarray, Hypothesis, "branches"]
+    chain: Annotated[
+        np.ndarray, np.float64, "states"
+    ]  # of one particle: the weights of its states, before and after a step
+    moved: Annotated[np.ndarray, np.float64, "states"]
+    rates: Annotated[np.ndarray, np.float64, "states", "arms"]  # in each of them, how often arms pay an amount
+    new: Annotated[np.ndarray, np.float64, constants.BLOCKS]  # weights of new states, by the block that they began with
+    fresh: Annotated[np.ndarray, np.float64, constants.BLOCKS, constants.BLOCKS]  # log chance of a block in each
+    values: Annotated[np.ndarray, np.float64, constants.BLOCKS, "arms"]  # what arms pay in each
+    counts: Annotated[np.ndarray, np.float64, "arms"]  # in one of them
+    hits: Annotated[np.ndarray, np.float64, "arms"]
+    chances: Annotated[np.ndarray, np.float64, "arms"]
+    means: Annotated[np.ndarray, Mean, "arms"]  # of which nothing is known
+
+
 class Regimes(NamedTuple):
     """Regimes that were shown, see `regimes`."""
 
@@ -307,10 +340,11 @@ class Memory(NamedTuple):
     history: History
     regimes: Regimes
     own: Own
+    outlook: Outlook
 
 
 # Written in every round before it is read
 SCRATCH = (
-    *("library.branches", "library.heavy", "covariates.effects", "regimes.shared", "own.scores"),
+    *("library.branches", "library.heavy", "covariates.effects", "regimes.shared", "outlook", "own.scores"),
     *(f"own.levels.{name}" for name in LEVELS_SCRATCH),
 )

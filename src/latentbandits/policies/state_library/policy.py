@@ -13,7 +13,7 @@ from latentbandits.policies.arm_library.policy import pick as pick_by_levels
 from latentbandits.policies.arm_library.policy import score_arms
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
 from latentbandits.policies.state_library import constants, evidence
-from latentbandits.policies.state_library.amounts import count_rewards, pays_amounts
+from latentbandits.policies.state_library.amounts import count_rewards, is_mistake, pays_amounts, was_mistaken
 from latentbandits.policies.state_library.belief import belief
 from latentbandits.policies.state_library.correctors import lag, staleness, trust
 from latentbandits.policies.state_library.covariates import bounded, count_features, effect, learn_slopes, outdated
@@ -23,17 +23,19 @@ from latentbandits.policies.state_library.history import await_rewards, outcome_
 from latentbandits.policies.state_library.index import add_tests, expect
 from latentbandits.policies.state_library.library import begin, id_at
 from latentbandits.policies.state_library.memory import FEATURES, SCRATCH, Memory, Own
+from latentbandits.policies.state_library.outlook import best_of, foresee, suppose_learned
 from latentbandits.policies.state_library.own import begin as begin_own
 from latentbandits.policies.state_library.own import learn_own, offer, withdraw
 from latentbandits.policies.state_library.regimes import show
 from latentbandits.policies.state_library.standardise import (
     count_difference,
+    forget_mistake,
     observe,
     set_range,
     within_reach,
 )
 from latentbandits.policies.state_library.transitions import hazard, staying
-from latentbandits.protocols import PROBE_REASON, RIVAL, STALENESS, UNTRIED, Choice, PlainPolicy, corner
+from latentbandits.protocols import PROBE_REASON, RIVAL, STALENESS, UNTRIED, Choice, PlainPolicy, Waiting, corner
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import AtLeast, InUnit, InvalidValueError, Untuned, Within
 
@@ -100,16 +102,19 @@ def compare(policy: "StateLibrary", memory: Memory, values: int, choice: Choice)
     The values by the library alone, without the effects of features, are written into the choice's features from `values` on.
     """
     core, library, standard, effects = memory.core[0], memory.library, memory.standard, memory.covariates.effects
-    slot = library.core[0].best
+    ahead = memory.outlook.core[0].number > 0
+    if not ahead:
+        suppose_learned(memory.outlook, library)
+    slot = best_of(memory.outlook).slot
     best = library.particles[slot]
     stay = staying(best)
-    changed = hazard(best, library.ended[slot], library.core[0].front, core.asked)
+    changed = 1.0 - stay if ahead else hazard(best, library.ended[slot], library.core[0].front, core.asked)
     expect(memory, 1.0 - changed, choice)
     for arm in range(policy.arms):
         choice.features[values + arm] = choice.arm_scores[arm].value - effects[arm]
     preferred = highest_value(choice)
     hopeful = highest(choice)
-    if library.core[0].live > 1:
+    if memory.outlook.core[0].number > 1:
         add_tests(memory, stay, preferred, choice)
     if memory.lag.core[0].blend < 1.0 and core.asked == core.told + 1:
         lag.blend_in(memory.lag, effects, choice)
@@ -290,19 +295,34 @@ class StateLibrary(PlainPolicy):
         for group in range(1, self.groups):
             choice.arms[group] = greedy
         memory.trust.plays[pick] += 1
+        memory.outlook.core[0].number = 0  # what is open is another matter next time
         if self.own:
             asked[pick] = asked[greedy] = core.asked
         await_rewards(memory.history, core, choice)
+
+    @property
+    def peeks(self) -> bool:
+        """Whether open decisions may be looked at: not with observed features, whose effects on them are not known."""
+        return self.covariates == 0
+
+    def peek(self, memory: Memory, waiting: Waiting) -> None:
+        """Let the next choice know which decisions have been clicked, and which have not yet, at their age."""
+        foresee(self, memory, waiting)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn noise and range, weigh the lag model, and advance all particles; begin again if noise, range or slopes prove wrong."""
         core, history, standard, covariates = memory.core[0], memory.history, memory.standard, memory.covariates
         number = int(choice.features[1])
         in_turn = number == core.asked == core.told + 1
-        core.rounds += 1
         receive(history, core, number, self.groups - 1)
         clock = memory.own.levels.clock[0]
         clock.longest = max(clock.longest, core.asked - number)
+        if is_mistake(standard, choice, rewards):  # it says as much as a reward that was lost
+            return
+        mistaken = was_mistaken(standard, rewards) if self.high == self.low else 0.0
+        if mistaken > 0.0:
+            forget_mistake(standard, history.rounds, core.rounds, mistaken)
+        core.rounds += 1
         trust.check(memory.trust, number, within_reach(standard, core.rounds, rewards[0]))
         known, amounts = standard.usual[0].known, pays_amounts(standard)
         count_rewards(standard, choice, rewards)
@@ -314,7 +334,7 @@ class StateLibrary(PlainPolicy):
         outcome = outcome_of(history, covariates, core.rounds, self.groups)
         by_library = choice.features[FEATURES + self.covariates + outcome.first]
         again, absurd = observe(self, memory, available(choice), outcome, due)
-        if absurd:
+        if absurd or mistaken > 0.0:
             trust.forget(memory.trust)
         again = again or (core.rounds <= constants.HISTORY and pays_amounts(standard) != amounts)
         start, sd, scale = core.rounds, standard.noise[0].sd, standard.scale[0]

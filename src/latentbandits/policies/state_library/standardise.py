@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import FEW_PAIRS, TIED, advantage, count_pair, estimate, fade, few_values
+from latentbandits.noise import (
+    FEW_PAIRS,
+    TIED,
+    advantage,
+    count_pair,
+    estimate,
+    fade,
+    few_values,
+    forget_differences,
+)
 from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library.amounts import forget_amounts
 from latentbandits.policies.state_library.covariates import shrink_difference
 from latentbandits.policies.state_library.emissions import Outcome, set_gaussians
 from latentbandits.policies.state_library.memory import FEATURES, Covariates, Memory, Standard
@@ -165,6 +175,23 @@ def set_absurd_range(standard: Standard, history: np.ndarray, given: float) -> b
     set_range(scale, low - beyond, high + beyond)
     standard.noise[0].sd = given if given > 0.0 else learned_noise(standard)
     return True
+
+
+@kernel
+def forget_mistake(standard: Standard, history: np.ndarray, rounds: int, size: float) -> None:
+    """Let range, noise and amounts begin again, as if rewards absurdly far from the usual value, for amounts of a size, had been usual."""
+    value, scale, far = standard.usual[0].value, standard.scale[0], size * math.exp(constants.ABSURD_AMOUNT)
+    forget_amounts(standard)
+    for i in range(2):
+        forget_differences(standard.noise[i], value)
+    standard.noise[0].sd = 0.0
+    scale.low = scale.high = value
+    for i in range(min(rounds, constants.HISTORY)):
+        past = history[i]
+        if abs(past.reward - value) > far:
+            past.reward, past.hits = value, 0
+        if past.second >= 0 and abs(past.other - value) > far:
+            past.other, past.other_hits = value, 0
 
 
 # --- noise ---

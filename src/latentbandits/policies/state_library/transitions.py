@@ -120,13 +120,17 @@ def set_leaving(particle: Record, state: Record) -> None:
                    = by_entry * entered[k] + by_move * moves[z, k]
         p(new)     = by_entry * unseen = novel
     """
-    unseen = constants.NOVELTY + particle.singles
-    flat = 1.0 / (unseen + particle.entries - state.entered)
+    particle.by_entry, particle.by_move = leaving(particle, state)
+    particle.novel = particle.by_entry * (constants.NOVELTY + particle.singles)
+
+
+@kernel
+def leaving(particle: Record, state: Record) -> tuple[float, float]:
+    """Return what a change from a state weighs entries and moves with, see `set_leaving`."""
+    flat = 1.0 / (constants.NOVELTY + particle.singles + particle.entries - state.entered)
     counted = particle.odds / (state.left + constants.BACKOFF)
     share = 1.0 / (1.0 + particle.odds)
-    particle.by_entry = share * flat * (1.0 + counted * constants.BACKOFF)
-    particle.by_move = share * counted
-    particle.novel = particle.by_entry * unseen
+    return share * flat * (1.0 + counted * constants.BACKOFF), share * counted
 
 
 @kernel
