@@ -100,7 +100,9 @@ SENSITIVITY: list[tuple[str, str, Change]] = [
 
 
 # Ablation: as printed, where the paper prints anything; the parts that it does not print cost a little
-SETTINGS = [READINGS[name].values for name in (*OPEN_SETTINGS, ablation.INTERVAL)]
+SETTINGS = {
+    who: [READINGS[name].values for name in (*OPEN_SETTINGS, schedule)] for who, schedule in ablation.SCHEDULES.items()
+}
 ABLATED: dict[Key, float] = {}
 for _stay in ablation.STAY:
     for _noise in READINGS["ablation noise"].values:
@@ -109,7 +111,9 @@ for _stay in ablation.STAY:
         for _name, _known in printed.ABLATION.items():
             for _part in (*ablation.PARTS, ablation.FIXED):
                 _mean = _known.get(_part, 240.0) if _stay == 0.95 else 300.0
-                ABLATED |= {(_case, ablation.spec(_name, _part, *values)): _mean for values in product(*SETTINGS)}
+                ABLATED |= {
+                    (_case, ablation.spec(_name, _part, *values)): _mean for values in product(*SETTINGS[_name])
+                }
 
 
 def ablated(name: str, part: str, factor: float, stay: float = 0.95, only: str = "", shaky: bool = False) -> Change:
@@ -117,7 +121,7 @@ def ablated(name: str, part: str, factor: float, stay: float = 0.95, only: str =
     keys = {
         (ablation.place(stay, noise), ablation.spec(name, part, *values))
         for noise in READINGS["ablation noise"].values
-        for values in product(*SETTINGS)
+        for values in product(*SETTINGS[name])
         if not only or only in values
     }
     return Change({key: factor * ABLATED[key] for key in keys}, keys if shaky else ())

@@ -141,10 +141,10 @@ def main_table(folder: Path) -> None:
 
 
 def claims(report: Path) -> None:
-    """Write all verdicts, as the page has them: what stands before and after them is written by hand."""
+    """Write all verdicts and the readings, as the page has them: what stands before them is written by hand."""
     page = DOCS / "claims.md"
-    before, after = re.split(r"(?ms)^\| where \|.*(?=^## What the paper does not state)", page.read_text())
-    page.write_text(f"{before}{(report / 'claims.md').read_text()}\n{after}")
+    before = page.read_text().partition("| where |")[0]
+    page.write_text(before + (report / "claims.md").read_text())
 
 
 def main(folder: Path) -> None:

@@ -162,11 +162,15 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 def finding(results: pd.DataFrame) -> str:
     """Return how regret grows with the arms under both kinds of probing, and what sequential probes of some arms have."""
-    grown = {name: growth(results, name, "regret") for name in (ADASP, ADARP)}
+    grown = {name: growth(results, name, "regret").ratio for name in (ADASP, "sp-ucb", ADARP, "rp-ucb")}
+    sequential, randomized = (
+        " and ".join(f"{grown[name]:.1f} times for {label(name)}" for name in names)
+        for names in ((ADASP, "sp-ucb"), (ADARP, "rp-ucb"))
+    )
     some = [order(results, place(arms), visiting(ADASP, PAID_MOST), visiting(ADASP, ALL_ARMS)).ratio for arms in MANY]
     return (
-        f"From {ARMS[0]} to {ARMS[-1]} arms regret grows {grown[ADASP].ratio:.1f} times with sequential probes and "
-        f"{grown[ADARP].ratio:.1f} times with randomized ones. {label(ADASP)} whose probes visit the {PAID_MOST} has "
+        f"From {ARMS[0]} to {ARMS[-1]} arms regret grows {sequential}, which probe arm by arm, and {randomized}, which "
+        f"probe all arms in one round. {label(ADASP)} whose probes visit the {PAID_MOST} has "
         f"{', '.join(f'{ratio:.2f}' for ratio in some)} times the regret of probes of all at {', '.join(map(str, MANY))} arms."
     )
 

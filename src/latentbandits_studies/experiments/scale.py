@@ -75,7 +75,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
     return [
         Claim(
             "scale/doubled",
-            "The printed cells are twice the regret per group, not the regret of means on [0, 2]: at noise 0.5 D-UCB and SW-UCB agree with "
+            "The printed cells agree with twice the regret per group, not with means on [0, 2]: at noise 0.5 D-UCB and SW-UCB agree with "
             "the first alone",
             ", ".join(f"{label(name)} {published()[LOUD][name]:,.0f}" for name in POLICIES),
             "; ".join(
@@ -133,7 +133,7 @@ EXPERIMENT = Experiment(
     SUMMARY,
     cases,
     score,
-    title="Why print is twice the regret per group",
+    title="Why our regret is doubled beside print",
     finding=finding,
     ours=True,
     place=15,

@@ -45,7 +45,8 @@ STORY = (
 )
 
 DOUBLED = (
-    "The printed cells are twice the regret per group, so ours are doubled next to them; the paper does not say why. "
+    "The printed cells agree with twice the regret per group (the paper's unit), or with twice the rounds, and not with means on [0, 2]. "
+    "So ours are doubled next to them; the paper does not say why. "
 )
 
 

@@ -32,9 +32,13 @@ SAME = 0.01  # share by which regret may differ between two groups
 
 @once
 def per_matrix(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return, per case but those of the ablation, regret per matrix (lines) and policy, over the runs that all policies share."""
+    """Return, per case but those of the ablation, regret per matrix (lines) and policy, over the runs that all policies share.
+
+    Settings of the main table that are swept in some rows, on fewer runs, are no policies here, and take no runs away.
+    """
     tables = {}
-    plain = results[~results["case"].str.endswith(ALONE)]
+    swept = results["policy"].isin((*table2.LAGGED, *table2.GATED))
+    plain = results[~(results["case"].str.endswith(ALONE) | swept)]
     for case, part in plain.groupby(plain["case"].str.removesuffix(table2.APART), sort=False):
         wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret").dropna()
         tables[str(case)] = wide.groupby(level=0).mean()
