@@ -274,6 +274,20 @@ def worst(verdicts: Iterable[str]) -> str:
     return next((word for word in (FAILS, OPEN, TIED, HOLDS) if word in given), OPEN)
 
 
+def at_least(words: Sequence[str], wanted: int, said: str = HOLDS, contrary: str = FAILS, doubt: str = OPEN) -> str:
+    """Judge that so many cases have it: counting the doubtful ones for it or against it must not matter.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.claims import at_least
+    >>> [at_least(["below", "below", "tied", other], 3, "below", "above") for other in ("below", "tied")]
+    ['holds', 'cannot be judged']
+    """
+    if words.count(said) >= wanted:
+        return HOLDS
+    return FAILS if len(words) - words.count(contrary) < wanted else doubt
+
+
 def agreed(verdicts: Iterable[str]) -> str:
     """Return the verdict under all readings of something that the paper leaves open if they agree; else it cannot be judged.
 

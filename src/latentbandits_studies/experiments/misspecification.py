@@ -1,7 +1,7 @@
 """A matched learner, which is given the true statistic, against one that must make do with lag and fingerprint."""
 
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -241,11 +241,12 @@ def _separation(results: pd.DataFrame) -> Claim:
         return per_draw(results, case, blind, column), per_draw(results, case, given, column)
 
     def dearer(horizon: str, *values: str) -> str:
-        column = upto(READINGS[HORIZON].values[horizon])
-        (near, given_near), (far, given_far) = (
-            both(distance, column, *values) for distance in (DISTANCES[0], DISTANCES[-1])
-        )
-        return all_of([quotient([near, given_far], [given_near, far]).word], ABOVE)
+        prices = [both(distance, upto(READINGS[HORIZON].values[horizon]), *values) for distance in DISTANCES]
+        steps = [
+            quotient([near, given_far], [given_near, far], len(DISTANCES) - 1)
+            for (near, given_near), (far, given_far) in pairwise(prices)
+        ]
+        return all_of((step.word for step in steps), ABOVE)
 
     found, usual = judge(depends, dearer), _default(*settings)
     prices = ", ".join(
@@ -259,7 +260,7 @@ def _separation(results: pd.DataFrame) -> Claim:
         f"misspecified over matched AdaRP-UCB: {prices} (the first reading of each); {found.words}",
         found.verdict,
         "our reading, in worlds of our own: two of four arms are probed, and every state has another one at that distance, while the other "
-        "two arms pay anything. (With all arms probed it could not show: states that are near then also pay alike.) Judged at the ends",
+        "two arms pay anything. (With all arms probed it could not show: states that are near then also pay alike.) Every step is judged",
         READING,
         depends=found.depends,
     )

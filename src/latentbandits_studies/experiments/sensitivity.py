@@ -21,7 +21,7 @@ from latentbandits_studies.experiments.claims import (
     TIED,
     Claim,
     Order,
-    all_of,
+    at_least,
     mean,
     order,
 )
@@ -139,13 +139,6 @@ def counted(words: list[str]) -> str:
     return ", ".join(counts)
 
 
-def at_least(words: list[str], wanted: int) -> str:
-    """Judge that so many pairs have it: counting the doubtful ones for it or against it must not matter."""
-    if words.count(HOLDS) >= wanted:
-        return HOLDS
-    return FAILS if len(words) - words.count(FAILS) < wanted else OPEN
-
-
 def _preferred(results: pd.DataFrame, name: str, text: str, setting: str) -> Claim:
     """Judge that the paper's value is the best of its threshold in as many pairs as it says."""
     value, wanted = PREFERRED[setting]
@@ -244,23 +237,28 @@ def _frequency(results: pd.DataFrame, setting: str) -> Claim:
         "half of the pairs",
         "matters more",
         f"gains more in {more} of {len(words)} pairs, less in {less}",
-        FAILS if less >= len(words) / 2 else HOLDS if more > len(words) / 2 else TIED,
+        _mostly(words),
         "the better values as the paper has them",
     )
 
 
+def _mostly(words: list[str]) -> str:
+    """Judge what the paper says without a count: below in more than half of the pairs."""
+    return at_least(words, len(words) // 2 + 1, BELOW, ABOVE, TIED)
+
+
 def _less_probing(results: pd.DataFrame, setting: str) -> Claim:
-    """Judge that raising a threshold from its default to the paper's better value reduces the number of probes, in every pair."""
+    """Judge that raising a threshold from its default to the paper's better value reduces the number of probes, in most pairs."""
     value, base = PREFERRED[setting][0], BASE[setting]
     words = _words(results, [((setting, value), (setting, base))], len(PAIRS), "probes")
     raised = [((setting, high), (setting, low)) for low, high in pairwise(SWEEPS[setting])]
     steps = _words(results, raised, len(PAIRS), "probes")
     return Claim(
         f"sensitivity/fewer-probes-{setting.replace('_', '-')}",
-        f"Raising the {SYMBOLS[setting].split(' (')[0]} from {base:g} to {value:g} reduces probing",
+        f"Raising the {SYMBOLS[setting].split(' (')[0]} from {base:g} to {value:g} reduces probing, in more than half of the pairs",
         "reduces excess probing",
         f"fewer probes in {words.count(BELOW)} of {len(words)} pairs, tied in {words.count(TIED)}, more in {words.count(ABOVE)}",
-        all_of(words),
+        _mostly(words),
         f"over all steps of the sweep: fewer in {steps.count(BELOW)} of {len(steps)}, tied in {steps.count(TIED)}, "
         f"more in {steps.count(ABOVE)}; "
         "where another gate opens first, a threshold changes nothing",

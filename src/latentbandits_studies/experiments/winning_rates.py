@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from latentbandits.presentation.palette import label, legend_below
 from latentbandits.simulation.results import interval
-from latentbandits_studies.experiments.claims import FAILS, HOLDS, READING, TIED, Claim
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, READING, TIED, Claim, at_least
 from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, COLUMNS, SWEEPS, TITLES, TWO_GROUP, rows
 from latentbandits_studies.experiments.plots import curve, heat_map, look, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
@@ -67,9 +67,7 @@ def _judged(words: dict[str, str], wanted: int) -> tuple[str, str]:
     text = f"{len(count[HOLDS])} of {len(words)}, tied in {len(count[TIED])}"
     if count[FAILS]:
         text += f", not in {', '.join(TITLES[case] for case in count[FAILS])}"
-    if len(count[HOLDS]) >= wanted:
-        return text, HOLDS
-    return text, TIED if len(count[HOLDS]) + len(count[TIED]) >= wanted else FAILS
+    return text, at_least(list(words.values()), wanted, doubt=TIED)
 
 
 def score(results: pd.DataFrame) -> list[Claim]:

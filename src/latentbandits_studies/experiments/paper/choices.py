@@ -115,6 +115,16 @@ READINGS: Mapping[str, Reading] = {
         {"regret": False, "a share of the rival's regret": True},
         "the paper says most, without a measure",
     ),
+    "loss": Reading(
+        "what LC-UCB's degrading with the states is measured in",
+        {"regret": False, "a share of the best single arm's": True},
+        "the paper says that it may degrade, without a measure; more states also leave more to lose",
+    ),
+    "degrading": Reading(
+        "what degrading under fast switching means",
+        {"more fingerprints of another state": False, "more regret": True},
+        "section 4.2 gives the change of state within a probe as the reason, and says it of the variants, not of their fingerprints",
+    ),
     "gap": Reading(
         "which gap between the arms is meant",
         {"in a state": 0, "of their averages over the states": 1},
