@@ -70,7 +70,9 @@ def beliefs(results: pd.DataFrame) -> Figure:
     held = believe_one(library, realisation, stream(0), begin + 1)
     believed = np.array([expected(belief, len(trace.arms)) for belief in held])
     own = np.mean([belief.own > 0.5 for belief in held])
-    held_in = f"levels of each arm by itself in {own:.0%} of rounds, else states of all arms"
+    held_by = f"held: levels of each arm by itself in {own:.0%} of these rounds, else states of all arms".replace(
+        "%", " %"
+    )
     figure, (paid, thought) = plots.panels(2, 1, (9.4, 2.2 + 0.42 * len(trace.arms)), sharex=True)
     rounds = (begin - 0.5, end - 0.5, len(trace.arms) - 0.5, -0.5)
     looks: dict[str, Any] = {"aspect": "auto", "interpolation": "none", "extent": rounds, "cmap": "cividis"}
@@ -80,7 +82,7 @@ def beliefs(results: pd.DataFrame) -> Figure:
         (
             thought,
             believed,
-            f"what it believed that each arm would pay, by what explains rewards best: {held_in} (white: it has no idea)",
+            f"what it believed that each arm would pay (white: it has no idea)\n{held_by}",
         ),
     ):
         image = axes.imshow(values.T, **looks, **span)
