@@ -14,7 +14,6 @@ import random
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import scipy.special
 
 import latentbandits as lb
 from latentbandits.policies.groups import FORGETFUL, LIBRARY
+from latentbandits.settings import InvalidValueError
 from latentbandits_studies.data import traces
 from latentbandits_studies.experiments.field.rule import REGIMES, traits
 
@@ -81,20 +81,26 @@ def main() -> None:
         "--rounds", type=int, default=1_000, help="the first rounds of every trace, which all policies play"
     )
     given = parser.parse_args()
-    of = rivals(given.smpybandits)
+    os.environ[traces.VARIABLE] = given.data
+    try:
+        of, found = rivals(given.smpybandits), traces.load()
+    except ModuleNotFoundError as reason:
+        sys.exit(f"{reason}: `pip install SMPyBandits`, or name a clone: --smpybandits CLONE")
+    except InvalidValueError as reason:
+        sys.exit(str(reason))
     print(
         "| trace, rounds | best single arm |",
         " | ".join((*OURS, *RIVALS)),
         "|\n" + "|---" * (2 + len(OURS) + len(RIVALS)) + "|",
     )
-    for trace in traces.load(Path(given.data)):
+    for trace in found:
         if traits(trace).kind != REGIMES or len(trace.rewards) > 1:
             continue
         rewards = trace.rewards[0, : given.rounds]
         rounds, arms = rewards.shape
-        found = lb.simulate(lb.Replay(rewards), list(OURS), horizon=rounds, draws=1, repeats=given.seeds)
+        played = lb.simulate(lb.Replay(rewards), list(OURS), horizon=rounds, draws=1, repeats=given.seeds)
         best = rewards.max(axis=1).mean()
-        cells = [best - found.regret[i].mean() / rounds for i in range(len(OURS))]
+        cells = [best - played.regret[i].mean() / rounds for i in range(len(OURS))]
         for settings in RIVALS.values():
             with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
                 warnings.simplefilter("ignore")

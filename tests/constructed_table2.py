@@ -73,6 +73,13 @@ TABLE2: list[tuple[str, str, Change]] = [
         TIED,
         Change({**everywhere(BASELINES, 100), ("S2", "ts"): PRINTED["S2", "sp-ucb"]}, {("S2", "ts")}),
     ),
+    ("lower-calm", FAILS, Change()),  # LC-UCB in the default row, in print as well
+    ("lower-calm", HOLDS, Change(everywhere(BASELINES, 100))),
+    (
+        "lower-calm",
+        TIED,
+        Change({**everywhere(BASELINES, 100), ("T500", "ts"): PRINTED["T500", "sp-ucb"]}, {("T500", "ts")}),
+    ),
     ("adasp-calm", FAILS, Change()),  # at 500 rounds LC-UCB is ahead in print, if by little
     ("adasp-calm", HOLDS, both("T500", "adasp-ucb", 0.5)),
     ("adasp-calm", TIED, shaken("T500", "adasp-ucb", "lc-ucb")),

@@ -15,12 +15,15 @@ import pandas as pd
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, SINGLE_GROUP
 from latentbandits.presentation.numbers import figure
 from latentbandits.presentation.palette import label, plotting, saved
+from latentbandits.settings import InvalidValueError
+from latentbandits_studies.data import traces
 from latentbandits_studies.experiments.field import beliefs
 from latentbandits_studies.experiments.field import claims as field
 from latentbandits_studies.experiments.field import shares as field_shares
 from latentbandits_studies.experiments.paper.worlds import LIBRARY_TWO
 from latentbandits_studies.experiments.real import claims as real
 from latentbandits_studies.experiments.real import shares
+from latentbandits_studies.experiments.real.standings import share
 from latentbandits_studies.experiments.registry import ids
 from latentbandits_studies.experiments.state_library import claims as library
 from latentbandits_studies.experiments.state_library.settings import title
@@ -103,7 +106,7 @@ def field_rows(results: pd.DataFrame) -> list[str]:
         f"| {line['dataset']} | {line['kind']} | {line['best_arm_reward']:.4g}; {line['leader']:.4g} "
         f"| {line['switches_10']:.4g}, {line['switches_100']:.4g} | {line['reward']:.4g} | {difference(line, 'gain')} "
         f"| {line['rank']} of {line['policies']} | `{line['other']}` | {difference(line, 'difference')} | {difference(line, 'memory')} "
-        f"| {line['gain'] / (line['switches_100'] - line['best_arm_reward']):+.2f} |"
+        f"| {difference(line, 'own')} | {share(line['gain'], line['switches_100'] - line['best_arm_reward']):+.2f} |"
         for line in field.standings(results).to_dict("records")
     ]
 
@@ -115,6 +118,7 @@ def difference(line: dict[str, Any], name: str) -> str:
 
 def study(folder: Path) -> None:
     """Write the tables and figures of the field study, with the data at hand."""
+    traces.folder()  # refused before anything is read
     results, page = pd.read_parquet(folder / "field.parquet"), DOCS / "field.md"
     replaced(page, "| trace | rounds and arms |", trait_rows(results))
     replaced(page, "| trace | kind |", field_rows(results))
@@ -169,4 +173,7 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     parts = {"table2": main_table, "field": study}
-    parts.get(sys.argv[-1], main)(Path(sys.argv[1]))
+    try:
+        parts.get(sys.argv[-1], main)(Path(sys.argv[1]))
+    except InvalidValueError as reason:
+        sys.exit(str(reason))

@@ -272,10 +272,11 @@ class StoreChecks:
         assert self.storage.keys() == [keys[1]._replace(revoked_us=5), keys[0]]
         new = ApiKey("id3", "é", "read", "null", "digest3", BEGIN + 9, None, None, 99)
         self.storage.rotate_key("id2", new, 70)
-        assert self.storage.keys()[1:] == [keys[0]._replace(expires_us=70), new]
+        assert self.storage.keys()[1:] == [keys[0]._replace(revoked_us=70), new]
+        assert self.storage.revoke_key("id2", 60)  # at once, though it was to be good until 70
         self.storage.rotate_key("id3", new._replace(id="id4", digest="digest4", created_us=BEGIN + 10), 100)
-        until = [key.expires_us for key in sorted(self.storage.keys())]
-        assert until == [None, 70, 99, 99]  # none is good for longer than it was
+        until = [(key.revoked_us, key.expires_us) for key in sorted(self.storage.keys())]
+        assert until == [(5, None), (60, None), (100, 99), (None, 99)]  # none is good for longer than it was
 
     def test_a_subject_is_erased(self) -> None:
         """In its decisions, whose idempotency keys are forgotten; of one experiment."""

@@ -18,6 +18,7 @@ from latentbandits_studies.experiments.claims import (
     KINDS,
     OPEN,
     PAPER,
+    PROVED,
     PUBLISHED_MATRICES,
     READING,
     TARGET,
@@ -306,7 +307,7 @@ def test_every_sentence_is_judged_by_claims_that_exist_and_every_claim_has_its_s
         frame = runs({**base, **changes[0][2].regret}, changes[0][2].shaky, changes[0][2].columns)
         claims = experiment(name).score(frame)
         assert {claim.kind for claim in claims} <= set(KINDS)
-        said = {claim.id for claim in claims if claim.kind in (PAPER, READING)}
+        said = {claim.id for claim in claims if claim.kind in (PAPER, PROVED, READING)}
         assert said == {one for one in judged if one.split("/")[0] == name}, name
         assert not judged & {claim.id for claim in claims if claim.kind == TARGET}
 

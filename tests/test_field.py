@@ -1,23 +1,27 @@
 """The field study: readers on small files in the formats of public repositories, the replay check, the rule, and its verdicts."""
 
 import json
+import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from latentbandits.beliefs import ArmRegimes, Belief, Level, Remembered
 from latentbandits.cli import main
 from latentbandits.policies.groups import FORGETFUL, LIBRARY
 from latentbandits.settings import InvalidValueError
+from latentbandits.specs import policy as made
 from latentbandits_studies.data import traces
 from latentbandits_studies.data.formats import COUNTRIES, LEARNED, columns, pings, prices, servers, zones
 from latentbandits_studies.data.replays import repeats
 from latentbandits_studies.data.traces import RECORDED, SOURCES, VARIABLE, Trace
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TIED
-from latentbandits_studies.experiments.field import claims, settings
+from latentbandits_studies.experiments.field import claims, expected, settings
 from latentbandits_studies.experiments.field.rule import DRIFT, NEITHER, REFUSED, REGIMES, traits
 from latentbandits_studies.experiments.real.statistics import by_step, over_time
 from latentbandits_studies.experiments.registry import experiment, experiments
@@ -111,11 +115,15 @@ def test_a_folder_has_a_file_for_each_arm(tmp_path: Path) -> None:
     assert columns(tmp_path)[1].tolist() == [[3, 1], [-4.5, 2]]
 
 
-ONE = ("2023-01-01 10:00:00", 10**12, [1.0])
+ONE = ("2023-01-01 10:00:00", 1672567200 * 1000, [1.0])
 
 
 def read_spot(folder: Path) -> object:
     return zones(folder / SPOT / "1-node" / "set")
+
+
+def read_words(folder: Path) -> object:
+    return zones(folder / SPOT / "abc-node" / "set")
 
 
 def read_seattle(folder: Path) -> object:
@@ -150,10 +158,24 @@ BROKEN: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]
     "a day in words": (
         lambda to: ember(to, [f"{country},X,soon,1" for country in COUNTRIES]), read_ember, "Date",
     ),
+    "four hundred digits": (lambda to: spot(to, {"a": [0], "b": [10**400]}), read_spot, "b.json"),
+    "deep": (lambda to: write(spot(to, {"a": [0]}) / "b.json", "[" * 100_000), read_spot, "b.json"),
+    "a node in words": (lambda to: spot(to, {"a": [0]}).parent.rename(to / SPOT / "abc-node"), read_words, "abc-node"),
+    "no nodes": (lambda to: spot(to, {"a": [0], "b": [0]}, nodes=0), lambda to: zones(to / SPOT / "0-node/set"), "0-node"),
+    "zeros": (lambda to: [path.write_text("0 0 0 0 0 0 0\n" * 7) for path in seattle(to).iterdir()], read_seattle, "reaches"),
+    "no time at all": (lambda to: ping(to, "atnt", ONE[0], ONE[1], [0.0]), read_pings, "ping_1.out"),
+    "an absurd start": (lambda to: ping(to, "atnt", ONE[0], 10**400, [1.0]), read_pings, "Start time"),
+    "a start years away": (lambda to: ping(to, "atnt", ONE[0], 10**12, [1.0]), read_pings, "Start time"),
+    "no prices": (lambda to: ember(to, []), read_ember, "Country"),
+    "a huge cell": (lambda to: ember(to, ["Spain,ESP,2020-01-01," + "1" * 200_000]), read_ember, "Price"),
+    "today": (lambda to: ember(to, [f"{country},X,today,1" for country in COUNTRIES]), read_ember, "Date"),
+    "few days": (lambda to: ember(to, [f"{country},X,2020-01-01,1" for country in COUNTRIES]), traces.load, "days"),
+    "all on a line": (lambda to: (write(to / "a.trace", "1 2"), write(to / "b.trace", "1\n2")), columns, "a.trace"),
+    "few rounds": (lambda to: (write(to / "a.trace", "1\n2"), write(to / "b.trace", "3\n4")), traces.load, "at least 100"),
     "a trace with words": (lambda to: (write(to / "a.trace", "1"), write(to / "b.trace", "one")), columns, "b.trace"),
     "an empty trace": (lambda to: (write(to / "a.trace", "1"), write(to / "b.trace", "")), columns, "b.trace"),
     "not a number": (lambda to: (write(to / "a.trace", "1"), write(to / "b.trace", "nan")), columns, "b.trace"),
-    "uneven traces": (lambda to: (write(to / "a.trace", "1"), write(to / "b.trace", "1 2")), columns, "same number"),
+    "uneven traces": (lambda to: (write(to / "a.trace", "1"), write(to / "b.trace", "1\n2")), columns, "same number"),
 }  # fmt: skip
 
 
@@ -189,6 +211,8 @@ def test_without_data_one_sentence_says_what_to_clone(
     assert main(["reproduce", "field", *given]) == 2
     said = capsys.readouterr().err
     assert all(source.repository in said for source in SOURCES)
+    assert "git clone" in said
+    assert "docs/field.md" in said
     assert said.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
@@ -229,6 +253,7 @@ def test_traces_are_told_apart() -> None:
     assert traits(trace(np.cumsum(random.normal(size=(2_000, 2)), axis=0))).kind == DRIFT
     assert traits(trace(regimes[:400])).why == "fewer than 500 rounds"
     assert traits(trace(regimes, f"made up{RECORDED}")).kind == REFUSED
+    assert traits(replace(trace(regimes), seen="all")).kind == NEITHER
 
 
 def test_ties_are_no_changes() -> None:
@@ -278,20 +303,47 @@ def results(monkeypatch: pytest.MonkeyPatch, gains: dict[str, float], loss: floa
     return pd.DataFrame(lines)
 
 
+def twins(memoryless: float, shared: float) -> dict[str, float]:
+    return {settings.TWINS["memory"]: memoryless, settings.TWINS["own"]: shared}
+
+
+def test_twins_differ_from_the_library_in_one_thing_only() -> None:
+    whole, memoryless, shared = (made(spec, arms=3) for spec in (LIBRARY, *settings.TWINS.values()))
+    assert memoryless._replace(states=whole.states) == shared._replace(own=whole.own) == whole
+    assert (memoryless.states, shared.own) == (2, False)
+
+
+def test_what_is_believed_is_that_of_the_explanation_that_is_held() -> None:
+    states = tuple(
+        Remembered(1, likely, (mean, math.nan), (1, 0), 1, 1, 5.0, 1) for likely, mean in ((0.75, 1.0), (0.25, 0.0))
+    )
+    levels = tuple(Level(mean, 0.5, 0.5, 5.0, 1) for mean in (4.0, 2.0))
+    arms = (ArmRegimes(levels, 1, 1, 0.0), ArmRegimes((), 0, 0, 0.0))
+    assert expected(Belief(states, 1, 0.0, own=0.4, arms=arms), 2) == pytest.approx([0.75, math.nan], nan_ok=True)
+    assert expected(Belief(states, 1, 0.0, own=0.6, arms=arms), 2) == pytest.approx([3, math.nan], nan_ok=True)
+    assert np.isnan(expected(Belief((), 0, 1.0), 2)).all()  # rewards that never change
+
+
 def verdicts(table: pd.DataFrame) -> list[str]:
     return [claim.verdict for claim in claims.score(table)]
 
 
 def test_verdicts_follow_from_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "RESAMPLES", 200)
-    ahead = results(monkeypatch, {LIBRARY: 0.3, FORGETFUL: 0.2, "ts": 0.1, "scaled(ts)": 0.15})
-    assert verdicts(ahead) == [HOLDS, HOLDS, HOLDS, HOLDS]
+    ahead = results(monkeypatch, {LIBRARY: 0.3, **twins(0.2, 0.25), FORGETFUL: 0.2, "ts": 0.1, "scaled(ts)": 0.15})
+    assert verdicts(ahead) == [HOLDS] * 5
     line = claims.standings(ahead).iloc[0]
-    assert (line["dataset"], line["rank"], line["policies"]) == ("turns", 1, 3)  # of ts the better one
+    assert (line["dataset"], line["rank"], line["policies"]) == ("turns", 1, 3)  # of ts the better one, and no twin
     assert line["gain"] == pytest.approx(0.3)
-    assert line["memory"] == pytest.approx(0.1)
-    assert verdicts(results(monkeypatch, {LIBRARY: 0.1, FORGETFUL: 0.1, "ts": 0.2})) == [HOLDS, FAILS, TIED, HOLDS]
-    assert verdicts(results(monkeypatch, {LIBRARY: -0.1, FORGETFUL: 0.1, "ts": 0.2}, 1.0)) == [FAILS] * 4
+    assert (line["memory"], line["own"]) == pytest.approx((0.1, 0.05))
+    assert verdicts(results(monkeypatch, {LIBRARY: 0.1, **twins(0.1, 0.0), "ts": 0.2})) == [
+        HOLDS,
+        FAILS,
+        TIED,
+        HOLDS,
+        HOLDS,
+    ]
+    assert verdicts(results(monkeypatch, {LIBRARY: -0.1, **twins(0.1, 0.1), "ts": 0.2}, 1.0)) == [FAILS] * 5
 
 
 @pytest.mark.data

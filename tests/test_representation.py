@@ -17,7 +17,7 @@ from latentbandits.simulation.batch import record_one
 from latentbandits.worlds.hidden_markov import stationary
 from latentbandits_studies.experiments import decomposition, rehearsal
 from latentbandits_studies.experiments import representation as rep
-from latentbandits_studies.experiments.claims import FAILS, HOLDS, PAPER, READING, TIED
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, PROVED, READING, TIED
 from latentbandits_studies.experiments.rehearsal import Run
 from latentbandits_studies.experiments.representation import (
     BOTH,
@@ -331,9 +331,9 @@ def verdict(results: pd.DataFrame, name: str) -> tuple[str, str]:
 
 
 def test_identity_is_judged(replayed: dict[str, float]) -> None:
-    assert verdict(constructed(), "identity") == (HOLDS, PAPER)
+    assert verdict(constructed(), "identity") == (HOLDS, PROVED)
     replayed["by"] = 1e-3
-    assert verdict(constructed(), "identity") == (FAILS, PAPER)
+    assert verdict(constructed(), "identity") == (FAILS, PROVED)
 
 
 def test_where_reg_is_negative_is_said(replayed: dict[str, float]) -> None:
@@ -346,10 +346,10 @@ def test_where_reg_is_negative_is_said(replayed: dict[str, float]) -> None:
 
 @pytest.mark.usefixtures("replayed")
 def test_bound_is_judged() -> None:
-    assert verdict(constructed(), "bound") == (HOLDS, PAPER)
-    assert verdict(constructed(wrong=1e-6), "bound") == (FAILS, PAPER)
+    assert verdict(constructed(), "bound") == (HOLDS, PROVED)
+    assert verdict(constructed(wrong=1e-6), "bound") == (FAILS, PROVED)
     unsure = {("default", "lc-ucb|lag"): np.array([10.0, 90_000.0, 10.0, 10.0])}
-    assert verdict(constructed(unsure), "bound") == (TIED, PAPER)
+    assert verdict(constructed(unsure), "bound") == (TIED, PROVED)
 
 
 @pytest.mark.usefixtures("replayed")

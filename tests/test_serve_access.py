@@ -10,7 +10,8 @@ from starlette.exceptions import HTTPException
 
 from latentbandits.serve.access import Access, generate_key
 from latentbandits.serve.admin import read_policy
-from latentbandits.serve.routes import ROUTES
+from latentbandits.serve.logs import flush
+from latentbandits.serve.routes import ROUTES, _description
 from tests.services import ADMIN, Web
 
 E = "/v1/experiments/e"
@@ -63,6 +64,28 @@ def test_every_route_that_changes_something_needs_a_key() -> None:
     for route in ROUTES:
         if route.method != "GET" or "{name}" in route.path:
             assert route.role is not None, route.path
+
+
+def test_strangers_cause_neither_work_nor_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutations: describe the interface for everybody anew; log wrong keys when the next one comes, which is never."""
+    made: list[int] = []
+
+    def described(routes: Any) -> bytes:
+        made.append(len(routes))
+        return b"{}"
+
+    monkeypatch.setattr("latentbandits.serve.routes.describe", described)
+    _description.cache_clear()
+    flush(stopping=True)  # of other tests
+    web = Web(tmp_path / "web.db")
+    for _ in range(3):
+        assert web.send("GET", "/openapi.json", secret=None) == (200, {})
+        assert web.send("GET", E, secret="wrong")[0] == 401
+    web.close()
+    _description.cache_clear()
+    said = [json.loads(line) for line in web.said.getvalue().splitlines()]
+    assert sum(one["times"] for one in said if one["event"] == "key refused") == 3
+    assert len(made) == 1
 
 
 def test_a_key_is_for_its_experiments(fresh: Web) -> None:

@@ -127,6 +127,30 @@ def test_a_connection_that_is_kept_open_is_not_late(hasty: Process) -> None:
             time.sleep(0.2)
 
 
+def unread(server: Process) -> socket.socket:
+    """Ask for far more than the buffers of two sockets hold, and read nothing of it."""
+    made, url = socket.socket(), httpx.URL(server.url)
+    assert url.port is not None
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    made.connect((url.host, url.port))
+    made.settimeout(60)
+    made.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 500)
+    return made
+
+
+def test_an_answer_that_is_not_read_is_given_up(hasty: Process) -> None:
+    """Mutation: wait for ever for whoever does not read."""
+    with unread(hasty) as connection:
+        time.sleep(1.5)
+        whole, got = 500 * len(httpx.get(f"{hasty.url}/openapi.json").content), 0
+        try:
+            while part := connection.recv(65536):
+                got += len(part)
+        except ConnectionResetError:
+            pass
+        assert got < whole
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of open files")
 def test_half_open_connections_shut_nobody_out(tmp_path: Path) -> None:
     """Mutations: no limit of connections, and the service can open neither them nor its own files; or a place that is given up a while

@@ -135,6 +135,8 @@ def test_a_key_is_replaced_while_programs_change_over(web: Web) -> None:
     old: Any = web.send("POST", "/v1/keys", body)[1]
     status, new = web.send("POST", f"/v1/keys/{old['key']['id']}/rotate", {"hours": 1})
     assert status == 201
+    # mutation: the key that a second rotation makes is good for as long as is left of this one: an hour
+    assert web.send("POST", f"/v1/keys/{old['key']['id']}/rotate", {})[0] == 409
     assert {name: new["key"][name] for name in ("name", "roles", "experiments")} == {
         name: old["key"][name] for name in ("name", "roles", "experiments")
     }
@@ -146,7 +148,9 @@ def test_a_key_is_replaced_while_programs_change_over(web: Web) -> None:
     again = web.send("POST", f"/v1/keys/{new['key']['id']}/rotate", {})[1]
     assert again["key"]["expires_us"] - again["key"]["created_us"] == 10 * DAY * 1_000_000
     web.send("DELETE", f"/v1/keys/{new['key']['id']}")
-    assert web.send("POST", f"/v1/keys/{new['key']['id']}/rotate", {})[0] == 404
+    assert web.send("POST", f"/v1/keys/{new['key']['id']}/rotate", {})[0] == 409
+    web.clock.move(10 * DAY)
+    assert web.send("POST", f"/v1/keys/{again['key']['id']}/rotate", {})[0] == 409
     assert web.send("POST", "/v1/keys/nobody/rotate", {})[0] == 404
 
 

@@ -67,12 +67,12 @@ def test_another_control_arm_is_another_comparison(web: Web) -> None:
     """Mutation: leave out from when on: rewards of the arm before are said to be those of the new one."""
     rewarded(web, 80, 0.2)
     assert gain(web)["control"]["count"] > 0
-    web.clock.move(60)
     assert web.send("PATCH", E, {"control": "c"})[0] == 200
     assert gain(web)["control"]["count"] == 0
     assert gain(web)["difference"] is None
+    web.clock.move(60)
     live = rewarded(web, 80, 0.8)
-    found = gain(web)  # mutation: the policy of before, too: of a worse time
+    found = gain(web)  # mutation: the policy of before, too, or of the minute of the change: of a worse time
     assert (found["policy"]["count"], found["control"]["count"]) == (80 - live.count("control"), live.count("control"))
     assert found["difference"] == pytest.approx(0.0)
 
@@ -81,8 +81,8 @@ def test_a_holdback_that_begins_later_is_not_compared_with_what_was_before(tmp_p
     web = Web(tmp_path / "web.db", "exp3")
     try:
         rewarded(web, 50, 0.2)
-        web.clock.move(60)
         assert web.send("PATCH", E, {"holdback": 0.5})[0] == 200
+        web.clock.move(60)
         live = rewarded(web, 50, 0.8)
         assert gain(web)["policy"]["count"] == live.count("policy")
         assert gain(web)["difference"] == pytest.approx(0.0)

@@ -12,7 +12,18 @@ import latentbandits as lb
 from latentbandits.presentation.palette import plotting
 from latentbandits_studies import theory as forms
 from latentbandits_studies.experiments import theory
-from latentbandits_studies.experiments.claims import ABOVE, BELOW, FAILS, HOLDS, KINDS, OPEN, PAPER, TARGET, TIED, Claim
+from latentbandits_studies.experiments.claims import (
+    ABOVE,
+    BELOW,
+    FAILS,
+    HOLDS,
+    KINDS,
+    OPEN,
+    PROVED,
+    TARGET,
+    TIED,
+    Claim,
+)
 from latentbandits_studies.experiments.theory import bounds, figures
 
 RUNS = 6
@@ -61,9 +72,9 @@ def claim(results: pd.DataFrame, name: str) -> Claim:
 
 
 POINTS = {
-    "theorem-1": ("theorem", "sequential", "tau", 40.0, PAPER),
-    "corollary-1": ("periodic", "randomized", "tau", 2.0, PAPER),
-    "hazard-adaptive": ("hazard", "sequential", "surprise", 14.0, PAPER),
+    "theorem-1": ("theorem", "sequential", "tau", 40.0, PROVED),
+    "corollary-1": ("periodic", "randomized", "tau", 2.0, PROVED),
+    "hazard-adaptive": ("hazard", "sequential", "surprise", 14.0, PROVED),
     "hazard-corrected": ("corrected", "kept", "surprise", 10.0, TARGET),
     "gated-schedule": ("gated", "gated|0.02", "surprise", 64.0, TARGET),
 }
@@ -89,7 +100,7 @@ def test_a_bound_is_judged_by_intervals(apart: bool, factor: float, spread: floa
 def test_the_corollary_is_judged_under_both_readings_of_its_error(factor: float, spread: float, verdict: str) -> None:
     """Regret above the bound refutes it unless the error is a conditional one; regret above the largest gap would refute both."""
     found = claim(with_point("hazard", "kept", "surprise", 20.0, factor, spread), "hazard-as-stated")
-    assert (found.verdict, found.kind, found.depends) == (verdict, PAPER, ("probe error",))
+    assert (found.verdict, found.kind, found.depends) == (verdict, PROVED, ("probe error",))
 
 
 def test_a_point_of_one_bound_is_none_of_another() -> None:
@@ -207,7 +218,7 @@ def test_decoding_errors(name: str, error: float, spread: float, verdict: str) -
     )
     table.loc[1, "spread"] = spread
     (found,) = theory.decoding_claims(table)
-    assert (found.id, found.verdict, found.kind) == (f"theory/{name}-decoding", verdict, PAPER)
+    assert (found.id, found.verdict, found.kind) == (f"theory/{name}-decoding", verdict, PROVED)
 
 
 def test_decoding_bounds_hold() -> None:

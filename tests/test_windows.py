@@ -196,7 +196,7 @@ def test_a_reward_outside_the_range_is_refused_or_clipped_and_counted() -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"learn": "later"}, "learn is 'later' but must be one of at_window, at_once"),
+        ({"learn": "later"}, "learn is 'later' but must be one of censored, at_window, at_once"),
         ({"window": None}, "default is 0.0 but must be given with a window"),
         ({"reward_range": (1, 0)}, r"reward_range is \(1, 0\) but must be a pair"),
         ({"reward_range": (1, 2)}, "default is 0.0 but must be within the reward_range, 1 to 2"),

@@ -89,11 +89,13 @@ def field() -> list[str]:
         ends = [re.findall(r"\(([-+\d.]+) to ([-+\d.]+)\)", row[column])[0] for row in part]
         return sum(float(low) > 0 if sign > 0 else float(high) < 0 for low, high in ends)
 
-    single, other, twin = "less the best single arm", "less the best other", "less `state-library-forgetful`"
+    single, other = "less the best single arm", "less the best other"
+    twin, shared = "less `state-library:states=2`", "less `state-library:own=false`"
     rivals = max(int(row["rank"].split(" of ")[1]) for row in rows) - 1
     return [
-        f"{rivals} policies on {len(rows)} [public traces](docs/field.md), {len(regimes)} of them with regimes",
-        f"with regimes: above the best single arm on {surely(regimes, single, 1)}, and its forgetful twin on {surely(regimes, twin, 1)}",
+        f"{rivals} policies on {len(rows)} [public traces](docs/field.md), {len(regimes)} with regimes",
+        f"with regimes: above the best single arm on {surely(regimes, single, 1)}; "
+        f"memory pays on {surely(regimes, twin, 1)}, own regimes on {surely(regimes, shared, 1)}",
         f"behind the best other on {surely(regimes, other, -1)} with regimes and {surely(controls, other, -1)} of {len(controls)} without; "
         f"below the best single arm on {surely(controls, single, -1)}",
     ]

@@ -195,7 +195,7 @@ class Policy(Contestant):
     >>> ucb1.deterministic, ucb1.scale_free, ucb1.covariates, ucb1.inner
     (True, False, 0, None)
     >>> library.deterministic, library.scale_free, library.covariates, len(library.scratch)
-    (True, True, 3, 4)
+    (True, True, 3, 11)
     """
 
     @property

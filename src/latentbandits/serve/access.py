@@ -44,8 +44,9 @@ class Access:
         self._session: dict[str, ApiKey] = {}
 
     def replace(self, keys: Iterable[ApiKey]) -> None:
-        """Take over the keys of the store; those that are revoked open nothing from here on."""
-        stored = {key.id: key for key in keys if key.revoked_us is None}
+        """Take over the keys of the store; those that are revoked open nothing from then on."""
+        now = self._now_us()
+        stored = {key.id: key for key in keys if key.revoked_us is None or key.revoked_us > now}
         self._holders = {**stored, **self._session}
 
     def lend(self, key: ApiKey) -> None:
@@ -78,7 +79,8 @@ class Access:
         return holder
 
     def _is_over(self, holder: ApiKey) -> bool:
-        return holder.expires_us is not None and holder.expires_us <= self._now_us()
+        ends, now = (holder.expires_us, holder.revoked_us), self._now_us()
+        return any(end is not None and end <= now for end in ends)
 
     def _holder(self, authorization: str | None) -> ApiKey | None:
         if authorization is None or authorization[:7].lower() != "bearer ":

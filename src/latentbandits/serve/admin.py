@@ -194,8 +194,10 @@ async def rotate_key(call: Call, body: Rotation) -> KeyAndSecret:
     """Make a key for the same, good for as long again; the old one stays good for some hours, so that programs can change over."""
     service, key_id = call.service, call.path["id"]
     old = next((key for key in await service.read(lambda reads: reads.keys()) if key.id == key_id), None)
-    if old is None or old.revoked_us is not None:
-        raise NotFoundError("serve", "key", key_id, "the id of a key of the store that is not revoked")
+    if old is None:
+        raise NotFoundError("serve", "key", key_id, "the id of a key of the store")
+    if old.revoked_us is not None or (old.expires_us is not None and old.expires_us <= service.now_us()):
+        raise HTTPException(409, f"key: {key_id} has been replaced or revoked, or has expired; make a new one")
     days = None if old.expires_us is None else (old.expires_us - old.created_us) / DAY_US
     secret, key = generate_key(old.name, old.roles, old.experiments, call.actor, None, days, service.now_us())
     until = service.now_us() + round(body.hours * DAY_US / 24)

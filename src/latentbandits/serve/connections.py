@@ -13,7 +13,8 @@ from latentbandits.serve.fields import Problem
 from latentbandits.serve.logs import Seldom
 
 HEADERS = 64 * 1024  # bytes of a request's first line and headers
-ARRIVAL = 20.0  # seconds in which a request must be here, from its first byte to its last; and the first byte of a new connection
+ARRIVAL = 20.0  # seconds in which a request must be here, from its first byte to its last; the first byte of a new connection; and in which
+# a client that does not read must read on
 SPARE = 100  # open files that a service keeps for everything but connections
 _note = Seldom("connection closed")
 
@@ -21,8 +22,8 @@ _note = Seldom("connection closed")
 class Connection(HttpToolsProtocol):
     """A connection of uvicorn that is closed if its request does not arrive, or if another one needs its place.
 
-    When there are as many as `limit_concurrency` says, the one that has waited for a whole request for longest makes room. Whoever is being
-    answered is left alone.
+    When there are as many as `limit_concurrency` says, the one that has waited for its client for longest makes room: for a whole
+    request, or until the client reads its answer. Whoever is being answered is left alone.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -31,7 +32,8 @@ class Connection(HttpToolsProtocol):
         self._headers = 0  # bytes of headers that have no end yet
         self._in_headers = self._partial = False
         self._late: asyncio.TimerHandle | None = None
-        # of all connections: those without a whole request, in the order in which they began to wait
+        self._unread: asyncio.TimerHandle | None = None
+        # of all connections: those without a whole request or a reader, in the order in which they began to wait
         self._idle: dict[Connection, None] = self.server_state.__dict__.setdefault("latentbandits_idle", {})
         self._idle[self] = None
         self._set_alarm()
@@ -44,7 +46,22 @@ class Connection(HttpToolsProtocol):
         """Stop waiting."""
         self._idle.pop(self, None)
         self._unset_alarm()
+        self._unset_unread()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Begin to wait until the client reads."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(
+            ARRIVAL, self._end, f"its answer has not been read within {ARRIVAL:g} seconds"
+        )
+        self._look()
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        super().resume_writing()
+        self._unset_unread()
+        self._look()
 
     def data_received(self, data: bytes) -> None:
         """Take what has come; refuse headers without an end."""
@@ -80,12 +97,11 @@ class Connection(HttpToolsProtocol):
         self._look()
 
     def _look(self) -> None:
-        """Note whether it waits for a request, and until when."""
-        waits = self._partial or self.cycle is None or self.cycle.response_complete
-        if not waits:
-            self._idle.pop(self, None)
-        else:
+        """Note whether it waits for its client, and until when."""
+        if self._partial or self._unread is not None or self.cycle is None or self.cycle.response_complete:
             self._idle.setdefault(self, None)
+        else:
+            self._idle.pop(self, None)
         if not self._partial:
             self._unset_alarm()  # uvicorn ends connections that are kept open
         elif self._late is None:
@@ -98,6 +114,11 @@ class Connection(HttpToolsProtocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+    def _unset_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _refuse(self, status: int, reason: str) -> None:
         """Say why, unless an answer has begun or nobody has asked, and end."""
@@ -112,9 +133,9 @@ class Connection(HttpToolsProtocol):
             self._end(reason, abort=False)
 
     def _end(self, reason: str, abort: bool = True) -> None:
-        """Close the connection, and give up its place at once."""
-        self._idle.pop(self, None)
+        """Close the connection, and give up its place at once, or, without `abort`, once all is read or another one needs it."""
         _note(client=None if self.client is None else self.client[0], reason=reason)
         if abort:
+            self._idle.pop(self, None)
             self.connections.discard(self)  # whoever needs the place may be read before this one is lost
             self.transport.abort()

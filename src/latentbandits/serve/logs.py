@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from typing import Any
+from weakref import WeakSet
 
 # All that a record of the standard library has; what else it has was given by whoever logs
 _RECORD = {*vars(logging.makeLogRecord({})), "message"}
@@ -55,10 +56,25 @@ class Seldom:
 
     def __init__(self, event: str) -> None:
         self._event, self._times, self._until = event, 0, 0.0
+        self._fields: dict[str, object] = {}
+        _SELDOM.add(self)
 
     def __call__(self, **fields: object) -> None:
         """Note that it has happened, and what there is to say about it."""
-        self._times += 1
-        if time.monotonic() >= self._until:
-            log.warning(self._event, extra={"times": self._times, **fields})
+        self._times, self._fields = self._times + 1, fields
+        self.flush()
+
+    def flush(self, stopping: bool = False) -> None:
+        """Log what has happened since the last line, if that is long ago or nothing follows."""
+        if self._times and (stopping or time.monotonic() >= self._until):
+            log.warning(self._event, extra={"times": self._times, **self._fields})
             self._times, self._until = 0, time.monotonic() + QUIET
+
+
+_SELDOM = WeakSet[Seldom]()
+
+
+def flush(stopping: bool = False) -> None:
+    """Log what has happened seldom or often, and has not been said."""
+    for each in list(_SELDOM):
+        each.flush(stopping)

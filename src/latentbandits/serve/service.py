@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 from latentbandits.serve.access import Access
 from latentbandits.serve.alerts import Alerts, watch
 from latentbandits.serve.history import Past
+from latentbandits.serve.logs import flush
 from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
@@ -100,6 +101,7 @@ class Service:
                 await self.replicas.close()
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._ledger.close()
+            flush(stopping=True)
             log.info("stopped")
 
     async def hand_over(self) -> None:
@@ -187,6 +189,7 @@ async def _keep_house(service: Service) -> None:
     every, told = min(1.0, service.settings.lease / 4), 0
     while True:
         await asyncio.sleep(every)
+        flush()
         behind = service.clock_behind_us
         if abs(behind - told) >= JUMP_US:  # else the time approaches the clock
             log.error(

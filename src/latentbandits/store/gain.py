@@ -76,7 +76,7 @@ def stretch(count: int) -> float:
     --------
     >>> from latentbandits.store.gain import stretch
     >>> [round(stretch(count), 2) for count in (100, 1000, 100_000)]
-    [3.85, 3.03, 3.56]
+    [3.86, 3.04, 3.56]
     """
     seen = count * _PACE
     return math.sqrt(2 * (seen + 1) / seen * math.log(math.sqrt(seen + 1) / ERROR))
@@ -85,14 +85,16 @@ def stretch(count: int) -> float:
 def gain(reads: Reads, experiment: int, since: int = 0) -> Gain:
     """Return what the policy gains against the subjects that are held back.
 
-    Compared are live decisions from the minute on in which the control arm, or the share of subjects that are held back, was last changed.
-    Before it others were held back, or on another arm: in a world that changes, those would be compared with another time.
+    Compared are the rewards of live decisions from the first whole minute on after the control arm, or the share of subjects that are held
+    back, was last changed. Before it others were held back, or on another arm: in a world that changes, those would be compared with
+    another time.
     """
     changes = reads.changes(experiment)
     control, _, event = _compared(changes)
     arm_names = _names(changes)
     sums: dict[str, Sums] = {"policy": (0, 0.0, 0.0), "control": (0, 0.0, 0.0)}
-    for arm, decided_by, *more in reads.sums(experiment, max(since, 0 if event is None else event.at_us // MINUTE_US)):
+    begun = 0 if event is None else event.at_us // MINUTE_US + 1
+    for arm, decided_by, *more in reads.sums(experiment, max(since, begun)):
         side = "policy" if decided_by in ("policy", "floor") else decided_by
         if side == "policy" or (side == "control" and arm_names[arm] == control):
             count, total, squares = map(operator.add, sums[side], more)

@@ -256,13 +256,13 @@ class Storage(Reads):
     def revoke_key(self, key: str, at_us: int) -> bool:
         """Revoke a key by its id, durably; return whether there is such a key."""
         with self._transaction() as run:
-            return bool(run(REVOKE_KEY, (at_us, key)).rowcount == 1)
+            return bool(run(REVOKE_KEY, (at_us, at_us, key)).rowcount == 1)
 
     def rotate_key(self, old: str, key: ApiKey, until_us: int) -> None:
-        """Add a key that takes the place of another one, which is good until a time, durably."""
+        """Add a key that takes the place of another one, which is revoked from a time on, durably."""
         with self._transaction() as run:
             run(ADD_KEY, key)
-            run(EXPIRE_KEY, (until_us, until_us, old))
+            run(REVOKE_KEY, (until_us, until_us, old))
 
 
 def add_rows(run: Callable[..., Any], sql: str, experiment: int, rows: Sequence[Any]) -> None:
@@ -330,8 +330,7 @@ KEEP_NEWEST = (
     "DELETE FROM snapshot WHERE experiment = ? AND seq NOT IN "
     "(SELECT seq FROM snapshot WHERE experiment = ? ORDER BY seq DESC LIMIT ?)"
 )
-REVOKE_KEY = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
-EXPIRE_KEY = "UPDATE api_key SET expires_us = CASE WHEN expires_us < ? THEN expires_us ELSE ? END WHERE id = ?"
+REVOKE_KEY = "UPDATE api_key SET revoked_us = CASE WHEN revoked_us < ? THEN revoked_us ELSE ? END WHERE id = ?"
 MOVE_HEAD = (
     "UPDATE experiment SET head = ?, spec = COALESCE(?, spec), status = COALESCE(?, status) "
     "WHERE id = ? AND head = ? AND epoch = ?"

@@ -132,7 +132,7 @@ def select(options: argparse.Namespace) -> "list[Experiment]":
     if options.data is not None:
         os.environ[traces.VARIABLE] = options.data
     if any(one.brought for one in chosen):
-        traces.load()
+        print("Traces        " + ("\n" + 14 * " ").join(trace.name for trace in traces.load()), flush=True)
     if options.policies is None:
         return chosen
     if [experiment.id for experiment in chosen] != ["table2"]:

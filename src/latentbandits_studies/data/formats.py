@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ SLOWEST = 3.0  # seconds: the most that a round trip counts, and what one withou
 CARRIERS = ("verizon", "tmobile", "atnt")
 PING = re.compile(r"\[(\S+ \S+)\] \d+ bytes from \S+ icmp_seq=\d+ .*time=([\d.]+) ms")
 STARTED = re.compile(r"Start time: (\d{10,})")
-QUARTER = 900  # seconds: time zones are whole multiples of it
+QUARTER, DAY = 900, 86_400  # seconds: time zones are whole multiples of the one and below the other
 LOST = 500.0  # milliseconds: the most that a ping counts
 COUNTRIES = ("Finland", "Norway", "Sweden", "France", "Spain", "Germany")
 COLUMNS = {"Country", "Date", "Price (EUR/MWhe)"}
@@ -31,7 +31,16 @@ def reading(path: Path, rule: str) -> Iterator[None]:
         yield
     except InvalidValueError:
         raise
-    except (OSError, UnicodeError, ValueError, TypeError, LookupError, AttributeError) as reason:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        csv.Error,
+    ) as reason:
         raise InvalidValueError("field", "file", str(path), rule) from reason
 
 
@@ -56,7 +65,10 @@ def zones(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
 
     As many instances were asked for as the folder above says: `16-node`.
     """
-    asked = int(folder.parent.name.partition("-")[0])
+    with reading(folder.parent, "a folder N-node, N instances being asked for"):
+        asked = int(folder.parent.name.partition("-")[0])
+        if asked < 1:
+            raise ValueError
     found, gaps = {}, set()
     for path in sorted(folder.glob("*.json")):
         with reading(
@@ -78,7 +90,8 @@ def servers(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
 
     Every machine is a client. Its arms are the servers with the lowest median in the first slices, which are not played.
     """
-    paths = sorted(folder.glob("SeattleData_*"), key=lambda path: (len(path.name), path.name))
+    named = (path for path in folder.glob("SeattleData_*") if path.name.partition("_")[2].isdigit())
+    paths = sorted(named, key=lambda path: (len(path.name), path.name))
     slices: list[np.ndarray] = []
     for path in paths:
         with reading(path, "a square matrix of seconds, as large as in the other files"):
@@ -99,6 +112,10 @@ def servers(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
     np.fill_diagonal(median, np.inf)
     nearest = np.argsort(median, axis=1, kind="stable")[:, :CLIENTS_SEE]
     chosen = np.isfinite(np.take_along_axis(median, nearest, axis=1)).all(axis=1)
+    if not chosen.any():
+        raise InvalidValueError(
+            "field", "folder", str(folder), f"one with a machine that reaches {CLIENTS_SEE} others in the first slices"
+        )
     counted = -np.log(np.minimum(np.where(answered, seconds, SLOWEST), SLOWEST))[LEARNED:]
     rewards = np.stack([counted[:, client, nearest[client]] for client in np.flatnonzero(chosen)])
     return tuple(f"server {rank}" for rank in range(1, CLIENTS_SEE + 1)), rewards
@@ -122,7 +139,11 @@ def pings(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
                 (datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp(), float(ms))
                 for at, ms in (m.groups() for m in matches)
             ]
+            if not all(ms > 0 for _, ms in times):
+                raise ValueError
             zone = round((times[0][0] - began) / QUARTER) * QUARTER if times else 0
+            if abs(zone) >= DAY:
+                raise ValueError
             for at, ms in times:
                 seconds.setdefault(int(at - zone), {}).setdefault(carrier, []).append(ms)
     shared = [seconds[at] for at in sorted(seconds) if len(seconds[at]) == len(CARRIERS)]
@@ -142,8 +163,11 @@ def prices(path: Path) -> tuple[np.ndarray, np.ndarray]:
                 if row["Country"] in COUNTRIES and row["Price (EUR/MWhe)"]:
                     found.setdefault(row["Date"], {})[row["Country"]] = float(row["Price (EUR/MWhe)"])
         days = sorted(day for day, row in found.items() if len(row) == len(COUNTRIES))
+        if not days:
+            raise ValueError
+        dates = [date.fromisoformat(day) for day in days]
         table = np.array([finite([found[day][country] for country in COUNTRIES]) for day in days])
-        return np.array(days, "datetime64[D]"), table.reshape(len(days), len(COUNTRIES))
+        return np.array(dates, "datetime64[D]"), table
 
 
 def columns(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
@@ -151,7 +175,7 @@ def columns(folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
     found = {}
     for path in sorted(folder.glob("*.trace")):
         with reading(path, "a number per line and nothing else"):
-            found[path.stem] = finite(path.read_text().split())
+            found[path.stem] = finite(path.read_text().strip().splitlines())
     if len({len(values) for values in found.values()}) > 1:
         lines = {name: len(values) for name, values in found.items()}
         raise InvalidValueError("field", "lines", lines, f"the same number in all files of {folder}")

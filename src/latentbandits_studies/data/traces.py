@@ -25,7 +25,9 @@ RECORDED = " as recorded"  # ends the names of traces whose rounds repeat measur
 FAST = 60.0  # milliseconds
 DEAREST, CHEAPEST = 400.0, -50.0  # EUR per MWh: prices count as if they were between
 WEEK = 7
+FEWEST_DAYS = 20 * WEEK  # ten weeks are the history of the forecasters
 SHUFFLED = 0  # seed
+FEWEST = 100  # rounds: fewer are not played, not even to show something
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +144,10 @@ def _carriers(folder: Path) -> list[Trace]:
 
 def _prices(path: Path) -> list[Trace]:
     days, table = formats.prices(path)
+    if len(days) < FEWEST_DAYS:
+        raise InvalidValueError(
+            "field", "days", len(days), f"at least {FEWEST_DAYS} on which all countries of {path} have a price"
+        )
     cost = -np.clip(table, CHEAPEST, DEAREST)
     countries = Trace(
         "power by country", cost[None], formats.COUNTRIES, "a day", "minus the price of power, EUR per MWh", "all"
@@ -168,9 +174,14 @@ def folder() -> Path:
     """Return the folder of `LATENTBANDITS_DATA`, or refuse and say what to clone into one."""
     given = os.environ.get(VARIABLE, "")
     if not given or not Path(given).is_dir():
-        clones = " ".join(source.repository for source in SOURCES)
-        raise InvalidValueError("reproduce field", "--data", given, f"a folder with clones of some of {clones}")
+        raise _nothing(given)
     return Path(given)
+
+
+def _nothing(given: str) -> InvalidValueError:
+    clones = " ".join(f"https://{source.repository}" for source in SOURCES)
+    rule = f"a folder in which `git clone` was run for some of {clones} (docs/field.md has the commands)"
+    return InvalidValueError("reproduce field", "--data", given, rule)
 
 
 def load(place: Path | None = None) -> list[Trace]:
@@ -191,9 +202,13 @@ def _load(place: Path) -> tuple[Trace, ...]:
         arms, rewards = formats.columns(own)
         found.append(Trace(own.name, rewards[None], arms, "a line", "as in the files"))
     if not found:
-        clones = " ".join(source.repository for source in SOURCES)
-        raise InvalidValueError("reproduce field", "--data", str(place), f"a folder with clones of some of {clones}")
-    return tuple(trace for one in found for trace in honest(one))
+        raise _nothing(str(place))
+    played = tuple(trace for one in found for trace in honest(one))
+    for trace in played:
+        if trace.rewards.shape[1] < FEWEST:
+            rule = f"at least {FEWEST}, each with a measurement of its own: take its files out of {place}"
+            raise InvalidValueError("field", f"rounds of {trace.name}", trace.rewards.shape[1], rule)
+    return played
 
 
 def honest(trace: Trace) -> list[Trace]:

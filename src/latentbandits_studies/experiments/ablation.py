@@ -17,6 +17,7 @@ from latentbandits_studies.experiments.claims import (
     ABOVE,
     FAILS,
     HOLDS,
+    PROVED,
     STRETCH,
     Claim,
     all_of,
@@ -133,6 +134,7 @@ def window_claim(share: float) -> Claim:
         "roughly half",
         f"{share:.2f}, in closed form",
         HOLDS if abs(share - 0.5) <= 0.05 else FAILS,
+        kind=PROVED,
     )
 
 
@@ -220,7 +222,9 @@ def _claim(results: pd.DataFrame, name: str, text: str, published: str, given: J
     }
     figures = ", ".join(f"{mean(results, case, label, column):.0f} {part}" for part, label in shown.items())
     measured = f"{figures} (the first reading of each); {found.words}"
-    return Claim(f"ablation/{name}", text, published, measured, found.verdict, why, depends=found.depends)
+    return Claim(
+        f"ablation/{name}", text, published, measured, found.verdict, why, depends=found.depends, lean=found.lean
+    )
 
 
 def called(schedule: str) -> str:

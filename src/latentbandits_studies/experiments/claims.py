@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 HOLDS, FAILS, TIED, OPEN = "holds", "does not hold", "tied", "cannot be judged"
 VERDICTS = (HOLDS, FAILS, TIED, OPEN)
-# Who says it: the paper, in words or numbers; we, reading a figure of the paper that comes without a sentence; we, as a target of our own
-PAPER, READING, TARGET = "paper", "reading", "target"
+# Who says it: the paper, in words or numbers; the paper, with a proof or by arithmetic; we, reading a figure of the paper that comes
+# without a sentence; we, as a target of our own
+PAPER, PROVED, READING, TARGET = "paper", "proved", "reading", "target"
 KINDS: Mapping[str, str] = {
     PAPER: "the paper's claims",
+    PROVED: "what it proves or works out",
     READING: "our reading of its figures",
     TARGET: "our own targets",
 }
@@ -44,6 +46,7 @@ class Claim(NamedTuple):
     kind : who says it, one of `KINDS`
     points_to : of a quick run, which judges nothing, the verdict that it points to
     depends : what it depends on and the paper does not state: names of readings in `paper/choices.py`
+    lean : of one that the readings leave open, that it holds under none of them, or fails under none
     """
 
     id: str
@@ -55,6 +58,7 @@ class Claim(NamedTuple):
     kind: str = PAPER
     points_to: str = ""
     depends: tuple[str, ...] = ()
+    lean: str = ""
 
     @property
     def hint(self) -> str:
@@ -64,7 +68,8 @@ class Claim(NamedTuple):
     @property
     def wording(self) -> str:
         """The verdict, with what a quick run points to."""
-        return f"{self.verdict} (points to: {self.hint})" if self.hint else self.verdict
+        beside = f"points to: {self.hint}" if self.hint else self.lean
+        return f"{self.verdict} ({beside})" if beside else self.verdict
 
 
 class Order(NamedTuple):
@@ -361,4 +366,4 @@ def temper(claims: list[Claim], quick: bool) -> list[Claim]:
     """Return claims as a quick run may judge them: it neither confirms nor refutes, and says what it points to."""
     if not quick:
         return claims
-    return [claim._replace(verdict=OPEN, points_to=claim.verdict) for claim in claims]
+    return [claim._replace(verdict=OPEN, points_to=claim.verdict, lean="") for claim in claims]

@@ -23,7 +23,7 @@ from latentbandits_studies.experiments.claims import (
     BELOW,
     FAILS,
     HOLDS,
-    PAPER,
+    PROVED,
     READING,
     Claim,
     all_of,
@@ -187,7 +187,7 @@ def _identity(results: pd.DataFrame, planned: list[Case]) -> Claim:
         f"off by at most {off:.1g} in {count} runs",
         HOLDS if off <= ROUNDING else FAILS,
         f"App cannot be negative, Reg can: {negative or 'here it is not'}",
-        PAPER,
+        PROVED,
     )
 
 
@@ -214,7 +214,7 @@ def _bound(results: pd.DataFrame, planned: list[Case]) -> Claim:
         f"{words.count(BELOW)} of {len(words)} below; bound / App from {min(slack):.1f} to {max(slack):.1f}",
         all_of(words),
         "for fingerprint, lag and both of AdaSP-UCB, the lag of LC-UCB and the fingerprint of AdaRP-UCB",
-        PAPER,
+        PROVED,
     )
 
 

@@ -11,7 +11,18 @@ from latentbandits.presentation.palette import label, legend_below, style
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case, Size
-from latentbandits_studies.experiments.claims import BELOW, FAILS, HOLDS, READING, Claim, all_of, order, per_draw, shown
+from latentbandits_studies.experiments.claims import (
+    BELOW,
+    FAILS,
+    HOLDS,
+    PROVED,
+    READING,
+    Claim,
+    all_of,
+    order,
+    per_draw,
+    shown,
+)
 from latentbandits_studies.experiments.paper.worlds import ADARP, ADASP, contestants
 from latentbandits_studies.experiments.plots import dots, look, of_draws, panels
 from latentbandits_studies.experiments.registry import Experiment, Illustration
@@ -83,6 +94,7 @@ def told_apart(one_arm: float, both_arms: float) -> list[Claim]:
             f"the best rule that sees one reward of arm 0 names the wrong state in {one_arm:.0%} of the rounds",
             HOLDS if one_arm > 0.45 else FAILS,
             "in closed form",
+            PROVED,
         ),
         Claim(
             "example/unique",
@@ -90,6 +102,7 @@ def told_apart(one_arm: float, both_arms: float) -> list[Claim]:
             "four different pairs",
             f"the nearest fingerprint is that of another state in {both_arms:.2%} of 20,000 probes",
             HOLDS if both_arms < 0.001 else FAILS,
+            kind=PROVED,
         ),
     ]
 

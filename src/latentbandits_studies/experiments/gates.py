@@ -240,6 +240,7 @@ def _detects(runs: pd.DataFrame, worlds: tuple[str, ...], name: str) -> Claim:
         f"changes found over those that a clock would find; the margin gate alone: {min(margin):.2f} to {max(margin):.2f}",
         READING,
         depends=judged.depends,
+        lean=judged.lean,
     )
 
 
@@ -286,6 +287,7 @@ def _purpose(results: pd.DataFrame, name: str, text: str, said: str, gate: str, 
         "all three gates over the other two, in four worlds, for both policies",
         READING,
         depends=judged.depends,
+        lean=judged.lean,
     )
 
 

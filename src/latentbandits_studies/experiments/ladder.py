@@ -274,7 +274,7 @@ def plot_rungs(results: pd.DataFrame) -> Figure:
         axes.set_yticks(places, names, fontsize=8.5)
     for axes in grid[2:]:
         axes.set_xlabel(f"regret after {rounds:,} rounds")
-    paid = Line2D([], [], **PAID, label="App and the price of the probes")
+    paid = Line2D([], [], **PAID, label="App + price of the probes")
     explain(figure, bool((lines["reg"] < 0).any()), [paid])
     return figure
 
@@ -286,14 +286,16 @@ def finding(results: pd.DataFrame) -> str:
     best = str(regret[list(PROBING)].idxmin())
     return (
         f"In the default world the same linear learner has a regret of {regret[NO_PROBES]:,.0f} with the last pair alone, "
-        f"{regret[best]:,.0f} with the best summary that probes can give ({best}) and {regret[BELIEF]:,.0f} with the filter's belief."
+        f"{regret[best]:,.0f} with the best of the summaries tried that probes give ({best}) and {regret[BELIEF]:,.0f} "
+        f"with the filter's belief."
     )
 
 
 LADDER = Illustration(
     "ladder",
     "Which term each summary lowers: App, what the summary cannot tell, and Reg, what the learner loses; one "
-    "schedule, one ridge, one exploration. Diamonds: App and the price of the probes. Bars: 95 % intervals over "
+    "schedule, one ridge, one exploration. Diamonds: the sum of App and the price of "
+    "the probes, the regret of a learner that loses nothing else. Bars: 95 % intervals over "
     "matrices.",
     plot_rungs,
 )

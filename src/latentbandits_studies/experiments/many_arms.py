@@ -143,6 +143,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             f"every step is judged; {label(ADASP)} over {label(ADARP)}, by number of arms: "
             + ", ".join(f"{arms}: {comparison.ratio:.1f}" for arms, comparison in zip(ARMS, lost, strict=True)),
             depends=less.depends,
+            lean=less.lean,
         ),
         Claim(
             "many-arms/probe-cost",
@@ -160,6 +161,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             same.verdict,
             "as many groups as arms; up to a quarter more is counted as not growing, where the arms are ten times as many",
             depends=same.depends,
+            lean=same.lean,
         ),
         *(_subset(results, name, other) for name in SEQUENTIAL for other in (ALL_ARMS, AT_RANDOM)),
     ]

@@ -173,6 +173,7 @@ def _four(results: pd.DataFrame, check: str) -> list[Claim]:
                 found.verdict,
                 "in this order: matched, misspecified, SW-UCB, D-UCB",
                 depends=found.depends,
+                lean=found.lean,
             )
         )
     return claims
@@ -218,6 +219,7 @@ def _sequential(results: pd.DataFrame) -> list[Claim]:
             f"AdaSP-UCB over AdaRP-UCB, {texts} (the first reading of the others); {by_order.words}",
             by_order.verdict,
             depends=by_order.depends,
+            lean=by_order.lean,
         ),
         Claim(
             "misspecification/sequential-figures",
@@ -226,6 +228,7 @@ def _sequential(results: pd.DataFrame) -> list[Claim]:
             f"{here[0]} matched, {here[1]} misspecified (the first reading of each); {by_size.words}",
             by_size.verdict,
             depends=by_size.depends,
+            lean=by_size.lean,
         ),
     ]
 
@@ -263,6 +266,7 @@ def _separation(results: pd.DataFrame) -> Claim:
         "two arms pay anything. (With all arms probed it could not show: states that are near then also pay alike.) Every step is judged",
         READING,
         depends=found.depends,
+        lean=found.lean,
     )
 
 

@@ -147,6 +147,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
                 f"{spreads.max():.2f}; the variance of the estimate enters without the noise's factor, so that it takes many more than 1 / "
                 "noise^2 rounds to fade",
                 depends=found.depends,
+                lean=found.lean,
             )
         )
     return [*claims, *_drift(results)]
@@ -191,6 +192,7 @@ def _drift(results: pd.DataFrame) -> list[Claim]:
             drift.verdict,
             "AdaRP-UCB as stated, ten states, noise 0.01",
             depends=drift.depends,
+            lean=drift.lean,
         ),
         Claim(
             "residuals/floor",
@@ -200,6 +202,7 @@ def _drift(results: pd.DataFrame) -> list[Claim]:
             floor.verdict,
             "the same",
             depends=floor.depends,
+            lean=floor.lean,
         ),
     ]
 

@@ -11,6 +11,7 @@ from latentbandits_studies.experiments.claims import (
     KINDS,
     OPEN,
     PAPER,
+    PROVED,
     READING,
     TARGET,
     TIED,
@@ -32,9 +33,12 @@ SENTENCE = "sentence"  # beside the kinds of claims: the paper sentence by sente
 WORDS: Mapping[str, str] = {
     PAPER: Html(
         "What the paper says in words or prints as a number. Orders are judged by paired 95 % intervals over reward matrices; comparisons "
-        "of one claim share the 5 %. <em>Tied</em>: the interval leaves open which is ahead. <em>Cannot be judged</em>: what the "
-        "paper does not state decides, or the interval is too wide for what is claimed."
+        "of one claim share the 5 %. <em>Tied</em>: the intervals leave open which is ahead, or in how many cases. "
+        "<em>Cannot be judged</em>: what the paper does not state decides, or the interval is too wide for what is claimed; "
+        "<em>never holds</em> or <em>never fails</em> beside it: under no reading of that."
     ),
+    PROVED: "What the paper proves, or works out from numbers that it gives: bounds are held against simulation, the rest is "
+    "arithmetic. Counted apart, since nothing else was to be expected.",
     READING: "The paper shows figures without a sentence on them, or an example without a simulation. These claims are our "
     "readings and count neither for nor against the paper.",
     TARGET: Html(
@@ -173,7 +177,7 @@ def _table(claims: Sequence[tuple[str, Claim]], beside: str, title: str) -> str:
 
 def _kind(claim: Claim) -> str:
     """Return a word where a claim beside one of the paper's sentences is not the paper's."""
-    return "" if claim.kind == PAPER else f" (our {claim.kind})"
+    return {PAPER: "", PROVED: f" ({PROVED})"}.get(claim.kind, f" (our {claim.kind})")
 
 
 def _verdict(claim: Claim) -> Html:
@@ -181,7 +185,8 @@ def _verdict(claim: Claim) -> Html:
     looks = f"verdict {slug(claim).removeprefix('to-')}"
     if claim.hint:
         return Html(escape(claim.verdict) + tag("small", f"points to: {claim.hint}", classes=looks))
-    return tag("span", claim.verdict, classes=looks)
+    lean = tag("small", claim.lean) if claim.lean else ""
+    return Html(tag("span", claim.verdict, classes=looks) + lean)
 
 
 def sentences(judged: Judged) -> str:

@@ -1,14 +1,13 @@
 """The field study: public traces in which regimes exist, with controls in which they do not; users bring the data."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from latentbandits.beliefs import Remembered
-from latentbandits.policies.groups import FORGETFUL, LIBRARY
+from latentbandits.beliefs import Belief
+from latentbandits.policies.groups import LIBRARY
 from latentbandits.presentation.html import tag
 from latentbandits.presentation.palette import RED, label
 from latentbandits.random import stream
@@ -18,7 +17,7 @@ from latentbandits_studies.data.traces import load
 from latentbandits_studies.experiments import plots
 from latentbandits_studies.experiments.field import claims
 from latentbandits_studies.experiments.field.rule import REFUSED, REGIMES
-from latentbandits_studies.experiments.field.settings import cases, part
+from latentbandits_studies.experiments.field.settings import TWINS, cases, part
 from latentbandits_studies.experiments.real import share_rows
 from latentbandits_studies.experiments.real.claims import plain
 from latentbandits_studies.experiments.real.standings import MAIN
@@ -30,7 +29,8 @@ SHOWN = 1_000  # rounds of the picture of beliefs, from the middle of the record
 def shares(results: pd.DataFrame) -> Figure:
     """Plot a row per trace, those with regimes on top."""
     lines = claims.standings(results)
-    figure = share_rows(claims.summary(results), lines, list(lines["dataset"]))
+    policies = claims.summary(results)
+    figure = share_rows(policies[~policies["policy"].isin(TWINS.values())], lines, list(lines["dataset"]))
     axes = figure.axes[0]
     kinds = list(lines["kind"])
     for place, kind in enumerate(kinds):
@@ -40,10 +40,14 @@ def shares(results: pd.DataFrame) -> Figure:
     return figure
 
 
-def expected(states: Sequence[Remembered]) -> np.ndarray:
-    """Return what each arm is believed to pay: the mean over the states in which it was tried, NaN if there is none."""
-    means = np.array([state.means for state in states])
-    weights = np.array([[state.probability] for state in states]) * ~np.isnan(means)
+def expected(belief: Belief, arms: int) -> np.ndarray:
+    """Return what each arm is believed to pay by the explanation that is held, NaN if it was never tried."""
+    if belief.own > 0.5 and belief.arms:
+        levels = [[(one.probability, one.probability * one.mean) for one in arm.levels] for arm in belief.arms]
+        sums = (np.sum(np.reshape(one, (-1, 2)), axis=0) for one in levels)
+        return np.array([paid / known if known > 0 else np.nan for known, paid in sums])
+    means = np.array([state.means for state in belief.states]).reshape(-1, arms)
+    weights = np.array([[state.probability] for state in belief.states]).reshape(-1, 1) * ~np.isnan(means)
     known = weights.sum(axis=0)
     found: np.ndarray = np.where(
         known > 0, (weights * np.nan_to_num(means)).sum(axis=0) / np.maximum(known, 1e-12), np.nan
@@ -63,8 +67,12 @@ def beliefs(results: pd.DataFrame) -> Figure:
     library = policy(LIBRARY, arms=len(trace.arms))
     realisation = trace.world.realise(end, 1, 0, 0, 0)
     arms = record_one(library, realisation, stream(0)).arms[begin:, 0]
-    states = [belief.states for belief in believe_one(library, realisation, stream(0), begin + 1)]
-    believed = np.array([expected(found) for found in states])
+    held = believe_one(library, realisation, stream(0), begin + 1)
+    believed = np.array([expected(belief, len(trace.arms)) for belief in held])
+    own = np.mean([belief.own > 0.5 for belief in held])
+    held_by = f"held: levels of each arm by itself in {own:.0%} of these rounds, else states of all arms".replace(
+        "%", " %"
+    )
     figure, (paid, thought) = plots.panels(2, 1, (9.4, 2.2 + 0.42 * len(trace.arms)), sharex=True)
     rounds = (begin - 0.5, end - 0.5, len(trace.arms) - 0.5, -0.5)
     looks: dict[str, Any] = {"aspect": "auto", "interpolation": "none", "extent": rounds, "cmap": "cividis"}
@@ -74,7 +82,7 @@ def beliefs(results: pd.DataFrame) -> Figure:
         (
             thought,
             believed,
-            "what it believed that each arm would pay (white: it has no idea)",
+            f"what it believed that each arm would pay (white: it has no idea)\n{held_by}",
         ),
     ):
         image = axes.imshow(values.T, **looks, **span)
@@ -116,7 +124,10 @@ def tables(results: pd.DataFrame) -> str:
         "less the best single arm": plots.spans(ranked, "gain", "+.3g", "gain_low", "gain_high"),
         "best other": ranked["other"].map(label),
         "less the best other": plots.spans(ranked, "difference", "+.3g", "difference_low", "difference_high"),
-        f"less {label(FORGETFUL)}": plots.spans(ranked, "memory", "+.3g", "memory_low", "memory_high"),
+        **{
+            f"less {label(twin)}": plots.spans(ranked, lacking, "+.3g", f"{lacking}_low", f"{lacking}_high")
+            for lacking, twin in TWINS.items()
+        },
     }
     rewards = claims.summary(results)
     wide = rewards.assign(reward=plots.spans(rewards, "reward", ".4g"), policy=rewards["policy"].map(plain))
@@ -135,12 +146,12 @@ def finding(results: pd.DataFrame) -> str:
     table = claims.standings(results)
     regimes = table[table["kind"] == REGIMES]
     others = table[~table["kind"].isin((REGIMES, REFUSED))]
-    above, memory, below = (
-        int(surely.sum()) for surely in (regimes["gain_low"] > 0, regimes["memory_low"] > 0, others["gain_high"] < 0)
-    )
+    above, memory, own = (int((regimes[f"{column}_low"] > 0).sum()) for column in ("gain", "memory", "own"))
+    below = int((others["gain_high"] < 0).sum())
     return (
         f"On {len(regimes)} public traces with regimes StateLibrary surely earns more than the best single arm, picked in hindsight, on "
-        f"{above}, and surely more than its forgetful twin on {memory}; on {len(others)} controls it is surely below that arm on {below}."
+        f"{above}. Memory of more than two states surely pays on {memory} of them, regimes of single arms on {own}. "
+        f"On {len(others)} controls it is surely below that arm on {below}."
     )
 
 
@@ -154,12 +165,12 @@ SHARES = Illustration(
 BELIEFS = Illustration(
     "field-beliefs",
     "Regimes on one trace: arms that pay come and go (above), and what StateLibrary, which sees only the arm that it plays, makes of it "
-    "(below).",
+    "(below): by levels of each arm or by states of all arms, whichever it holds to be more probable.",
     beliefs,
 )
 EXPERIMENT = Experiment(
     "field",
-    "public traces with regimes, and controls: mean reward of all policies, and where memory pays (needs --data)",
+    "public traces with regimes, and controls: mean reward of all policies, and where memory and own regimes pay (needs --data)",
     cases,
     claims.score,
     title="The field study: public traces with regimes",

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.groups import FORGETFUL, TWO_GROUP
+from latentbandits.policies.groups import TWO_GROUP
 from latentbandits_studies.data.traces import load
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED, Claim
 from latentbandits_studies.experiments.field.rule import ORDER, REFUSED, REGIMES, Traits, traits
-from latentbandits_studies.experiments.field.settings import edges, part
+from latentbandits_studies.experiments.field.settings import TWINS, edges, part
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.real.claims import plain
 from latentbandits_studies.experiments.real.standings import Played, rank, summarise
@@ -70,9 +70,9 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
 
 @once
 def standings(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per trace: what it is like, the references, and StateLibrary beside the best other policy and its forgetful twin."""
+    """Return one line per trace: what it is like, the references, and StateLibrary beside the best other policy and its twins."""
     apart = {policy for one in played(results).values() for policy in one.curves if plain(policy) in TWO_GROUP}
-    lines = rank(played(results), LEVEL, RESAMPLES, apart, FORGETFUL)
+    lines = rank(played(results), LEVEL, RESAMPLES, apart | set(TWINS.values()), TWINS)
     about = kinds(results)
     quick, traces = bool(results["quick"].any()), {trace.name: trace for trace in load()}
     lines["kind"] = [about[name].kind for name in lines["dataset"]]
@@ -95,7 +95,8 @@ def score(results: pd.DataFrame) -> list[Claim]:
         _judge(
             "first", "First, or tied with the first, on every trace with regimes", regimes, "difference", tied=HOLDS
         ),
-        _judge("memory", "Earns more than its forgetful twin on every trace with regimes", regimes, "memory"),
+        _judge("memory", "Earns more than with room for two states on every trace with regimes", regimes, "memory"),
+        _judge("own", "Earns more than without regimes of single arms on every trace with regimes", regimes, "own"),
         _judge(
             "controls",
             "Not behind the best other policy on any trace with drift or without regimes",

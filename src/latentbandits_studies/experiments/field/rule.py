@@ -79,6 +79,8 @@ def traits(trace: Trace) -> Traits:
         return found._replace(kind=REFUSED, why=f"fewer than {LEAST_ROUNDS} rounds")
     if new > NEW:
         return found._replace(kind=DRIFT)
+    if trace.seen == "all":
+        return found._replace(kind=NEITHER, why="everybody sees it")
     regimes = found.persistence >= PERSISTENT and gains[0] - gains[2] >= GAIN
     return found._replace(kind=REGIMES if regimes else NEITHER)
 

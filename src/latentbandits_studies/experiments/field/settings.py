@@ -14,6 +14,8 @@ SEEDS, QUICK_SEEDS = 32, 2
 USERS = 4  # seeds of every record where there are many
 QUICK_ROUNDS, QUICK_RECORDS = 600, 4
 STEPS = 100  # of a curve
+# What StateLibrary lacks in each of two variants, all else being equal; they are no rivals
+TWINS = {"memory": f"{LIBRARY}:states=2", "own": f"{LIBRARY}:own=false"}
 SHOWING = (LIBRARY, FORGETFUL, "arm-library", "ts", "d-ts", "cp-ts", "epsilon-greedy")  # play refused traces
 
 
@@ -21,7 +23,8 @@ def contestants(trace: Trace, quick: bool = False) -> dict[str, Contestant]:
     """Return the policies that play a trace, by spec: as they are, and within `scaled` if they expect rewards on [0, 1]."""
     world = trace.world
     found = {}
-    for name in SHOWING if traits(trace).kind == REFUSED else candidates(quick):
+    names = SHOWING if traits(trace).kind == REFUSED else candidates(quick)
+    for name in (*names, *TWINS.values()):
         one = policy(name, arms=world.arms)
         if one.groups > trace.units:
             continue

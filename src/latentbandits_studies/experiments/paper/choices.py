@@ -3,11 +3,11 @@
 Experiments take their variants from here, so that a value which is added is run and judged. The first value is the default.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from latentbandits_studies.experiments.claims import VERDICTS, agreed
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, VERDICTS, agreed
 
 
 class Reading(NamedTuple):
@@ -222,11 +222,12 @@ READINGS: Mapping[str, Reading] = {
 
 
 class Judgement(NamedTuple):
-    """The verdict under all readings that a claim depends on, what each of them says, and their names."""
+    """The verdict under all readings that a claim depends on, what each of them says, their names, and which way they lean."""
 
     verdict: str
     words: str
     depends: tuple[str, ...]
+    lean: str = ""
 
 
 def judge(names: Sequence[str], verdict: Callable[..., str]) -> Judgement:
@@ -249,7 +250,22 @@ def judge(names: Sequence[str], verdict: Callable[..., str]) -> Judgement:
     'holds under 2, tied under 2 of 4 readings; residual: after (holds), before (tied)'
     """
     found = {labels: verdict(*labels) for labels in product(*(READINGS[name].values for name in names))}
-    return Judgement(agreed(found.values()), told(names, found), tuple(names))
+    return Judgement(agreed(found.values()), told(names, found), tuple(names), leaning(found.values()))
+
+
+def leaning(verdicts: Iterable[str]) -> str:
+    """Return that readings which differ never hold, or never fail, if that is so.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.paper.choices import leaning
+    >>> leaning(["does not hold", "cannot be judged"]), leaning(["holds", "tied"]), leaning(["holds", "does not hold"])
+    ('never holds', 'never fails', '')
+    """
+    given = set(verdicts)
+    if len(given) == 1:
+        return ""
+    return "never holds" if HOLDS not in given else "never fails" if FAILS not in given else ""
 
 
 def told(names: Sequence[str], found: Mapping[tuple[str, ...], str]) -> str:

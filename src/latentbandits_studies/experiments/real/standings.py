@@ -1,6 +1,7 @@
 """What policies earned on recorded rewards beside what could be had, and who is first."""
 
 from collections.abc import Container, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -74,22 +75,28 @@ def summarise(played: Mapping[str, Played]) -> pd.DataFrame:
             line = {"dataset": name, "policy": policy, "reward": time.mean, "seed_low": low, "seed_high": high}
             line |= {"low": time.low, "high": time.high, "best_arm": hindsight.single}
             for k, reward in hindsight.switching.items():
-                line |= {f"switches_{k}": reward, f"share_{k}": _share(gained.mean, reward - hindsight.single)}
-            line |= {"share_low": _share(gained.low, attainable), "share_high": _share(gained.high, attainable)}
+                line |= {f"switches_{k}": reward, f"share_{k}": share(gained.mean, reward - hindsight.single)}
+            line |= {"share_low": share(gained.low, attainable), "share_high": share(gained.high, attainable)}
             lines.append(line | {"best_per_round": hindsight.best})
     return pd.DataFrame(lines)
 
 
-def _share(gained: float, attainable: float) -> float:
+def share(gained: float, attainable: float) -> float:
+    """Return what was gained as a share of what could be, NaN if nothing could."""
     return gained / attainable if attainable > 0 else float("nan")
 
 
 def rank(
-    played: Mapping[str, Played], level: float, resamples: int, apart: Container[str] = (), twin: str = ""
+    played: Mapping[str, Played],
+    level: float,
+    resamples: int,
+    apart: Container[str] = (),
+    twins: Mapping[str, str] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """Return one line per dataset: the winner, StateLibrary's rank and its reward less the winner's (or the next one's), with intervals.
 
-    The winner is picked in hindsight among all policies but those that stand apart. With a twin, the reward less its own is added.
+    The winner is picked in hindsight among all policies but those that stand apart. For each twin, the reward less its own is added,
+    by name.
     """
     lines = []
     for name, one in played.items():
@@ -108,8 +115,8 @@ def rank(
         }
         line |= _columns("difference", ahead) | {"best_arm": hindsight.arm, "best_arm_reward": hindsight.single}
         line |= _columns("gain", gained) | {f"switches_{MAIN}": hindsight.switching[MAIN]}
-        if twin:
-            line |= _columns("memory", over_time(values[LIBRARY] - values[twin], level, resamples))
+        for lacking, twin in twins.items():
+            line |= _columns(lacking, over_time(values[LIBRARY] - values[twin], level, resamples))
         lines.append(line)
     return pd.DataFrame(lines)
 

@@ -103,7 +103,8 @@ class Standing(NamedTuple):
     def text(self) -> str:
         """How it stands beside the paper's best."""
         return (
-            f"StateLibrary, ours, has on average {typical(self.to_paper):.2f} times the regret of the paper's best with one group, "
+            f"StateLibrary, ours, has {typical(self.to_paper):.2f} times the regret of the paper's best with one group "
+            f"(geometric mean), "
             f"less in {self.ahead} of {len(self.to_paper)} rows ({self.sure} beyond doubt)."
         )
 

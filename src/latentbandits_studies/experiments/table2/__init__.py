@@ -39,7 +39,7 @@ GROUPS = {
 PRINTED = {"two groups": TWO_GROUP, "one group": SINGLE_GROUP, "reference": (BEST_ARM,)}
 WORDS = Html(
     "Mean cumulative regret per group with its 95 % interval over matrices; below it twice that, which is the paper's scale, the "
-    "published cell, and the ratio of the two. Marked: the best of the group. The first two tables have the settings that fit the table "
+    "published cell, and the ratio of the two. Marked: the best of its block. The first two tables have the settings that fit the table "
     "best; <em>table</em> in a name says that the package's own settings are others. Two more have other profiles, each beside the cell "
     "that it varies: <em>stated</em> is the text's; the package's AdaRP-UCB and AdaSP-UCB have a residual floor that is never below the "
     "noise that they learn; <em>gated=False</em> is a fixed schedule with the features of the adaptive policy, so that only the timing "
@@ -106,8 +106,8 @@ def as_printed(summary: pd.DataFrame) -> Html:
             line.append(tag("td", *numbers, classes="apart" if name in first else ""))
         lines.append(tag("tr", *line))
     caption = (
-        "Cumulative regret: in each cell the published number, and below it ours (twice the regret per group). Marked: the lowest of its "
-        "group, in print and here."
+        "Cumulative regret: in each cell the published number, and below it ours (twice the regret per group, the paper's unit). "
+        "Marked: the lowest of its block of columns, in print and here."
     )
     head = tag("thead", tag("tr", tag("td", ""), *over), tag("tr", tag("th", "environment", scope="col"), *heads))
     return scrolling(tag("table", captioned(caption), head, tag("tbody", *lines), classes="wide"), caption)

@@ -96,6 +96,7 @@ def settings(results: pd.DataFrame) -> list[Claim]:
             by_gates.verdict,
             f"probing every 7 rounds costs T/7/6 = 476 per group by itself; with an age cap of 50 and a gap of 4: {cells['fitted']}",
             depends=by_gates.depends,
+            lean=by_gates.lean,
         ),
         Claim(
             "table2/floor",
@@ -105,6 +106,7 @@ def settings(results: pd.DataFrame) -> list[Claim]:
             by_floor.verdict,
             f"so the age cap decides; with that age cap and floors of 0.05 and 0.1 whatever the noise: {cells['fixed']}",
             depends=by_floor.depends,
+            lean=by_floor.lean,
         ),
         _lag(results),
     ]
@@ -140,7 +142,10 @@ def stated_text(results: pd.DataFrame) -> str:
         f"{label(name)} has {SCALE * mean(results, 'default', f'{name}-stated') / cell:.1f}"
         for name, cell in cells.items()
     ]
-    return f"The settings were fitted to this table; with those of the text {', '.join(ratios)} times the printed regret by default."
+    return (
+        f"The settings were fitted to this table; with those of the text {', '.join(ratios)} times "
+        "the printed regret in the default world."
+    )
 
 
 def _winners(results: pd.DataFrame) -> tuple[dict[str, int], list[str]]:
@@ -186,8 +191,9 @@ class Agreement(NamedTuple):
     def text(self) -> str:
         """The numbers in a sentence."""
         return (
-            f"{self.near} of {self.cells} cells are within 15 % of print and {self.nearby} within 25 %; the best policy of a group is the "
-            f"printed one in {self.groups['same']} of {sum(self.groups.values())} groups, and tied with it in {self.groups[TIED]}."
+            f"{self.near} of {self.cells} cells are within 15 % of print and {self.nearby} within 25 %; the best policy of a "
+            f"block of columns is the printed one in {self.groups['same']} of {sum(self.groups.values())}, and tied with it in "
+            f"{self.groups[TIED]}."
         )
 
 

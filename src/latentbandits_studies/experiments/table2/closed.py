@@ -40,6 +40,7 @@ def gap_claim(in_a_state: float, of_averages: float) -> Claim:
         found.verdict,
         "two means uniform on [0, 1]",
         depends=found.depends,
+        lean=found.lean,
     )
 
 
@@ -107,4 +108,5 @@ def switching_claim(
         f"fingerprints: of the state in which the probe ends, by the nearest one, in {DECODED} worlds of ten states; regret: in the main "
         "table; read so, the printed table itself contradicts it",
         depends=found.depends,
+        lean=found.lean,
     )

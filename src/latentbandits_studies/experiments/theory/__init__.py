@@ -18,6 +18,7 @@ from latentbandits_studies.experiments.claims import (
     FAILS,
     HOLDS,
     PAPER,
+    PROVED,
     TARGET,
     TIED,
     Claim,
@@ -102,7 +103,7 @@ def _proved(table: pd.DataFrame) -> Iterator[Claim]:
         if name == "hazard":
             fixed, early = (_tightness(part[part["kind"] == kind]).partition("; ")[2] for kind in ("tau", "surprise"))
             why = f"fixed: {fixed}; probing early when surprised: {early}"
-        yield Claim(claim, text, "proved", _tightness(part), all_of(part["word"]), why, PAPER)
+        yield Claim(claim, text, "proved", _tightness(part), all_of(part["word"]), why, PROVED)
 
 
 def _as_stated(table: pd.DataFrame) -> Claim:
@@ -125,7 +126,9 @@ def _as_stated(table: pd.DataFrame) -> Claim:
         found.verdict,
         f"Gaussian rewards; completed probes err with probability {bounds.kept_error():.3f} at most, but wrong ones are never surprised "
         f"and are kept to the cap. With the conditional error, 1 there, the bound says nothing; fixed schedules there: {_tightness(fixed)}",
+        kind=PROVED,
         depends=found.depends,
+        lean=found.lean,
     )
 
 
@@ -149,7 +152,7 @@ def _reuse(results: pd.DataFrame) -> Claim:
         f"rounds to spare: {', '.join(f'{name} {left:.0f}' for name, left in least.items())}",
         HOLDS if held else FAILS,
         "age counts from the first round of a probe, so that the m - 1 rounds more are not needed",
-        PAPER,
+        PROVED,
     )
 
 
@@ -214,7 +217,7 @@ def decoding_claims(table: pd.DataFrame) -> list[Claim]:
                 f"{(word == BELOW).sum()} of {len(part)} points below; bound / error {slack.min():.2f} to {slack.max():.2f}",
                 all_of(word.tolist()),
                 why,
-                PAPER,
+                PROVED,
             )
         )
     return claims

@@ -38,7 +38,7 @@ def bounds(results: pd.DataFrame) -> Figure:
         axes.set_title(f"{name} probes, fixed schedule", fontsize=9)
     minimum, paper = setting.optimum()
     grid[0].axvline(minimum, color=GREY, linewidth=1, label="minimum of the bound")
-    grid[0].axvline(paper, color=GREY, linewidth=1, linestyle="--", label="the paper's optimum")
+    grid[0].axvline(paper, color=GREY, linewidth=1, linestyle="--", label="tau*, constant 1")
     grid[0].legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.07))
     for axes, title, names in (
         (grid[2], "fingerprints", ("synchronous", "sequential")),
@@ -133,7 +133,8 @@ def _budget(axes: Axes, table: pd.DataFrame, over: str) -> None:
 FIGURES = (
     Illustration(
         "theory",
-        "Above: regret per round of a policy that probes and commits, and the bounds on it. Below: errors of decoding"
+        "Above: regret per round of a policy that probes and commits, and the bounds on it. The paper gives only the order of the best "
+        "interval, tau*, drawn with the constant 1, for randomized probes. Below: errors of decoding"
         " the hidden state, and the bounds on them.",
         bounds,
     ),
