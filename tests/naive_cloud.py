@@ -40,6 +40,7 @@ class Cloud:
         self.particles = [one(1 - 0.02), one(0.02)] if self.fast_switching else [one(1.0)]
         if self.fast_switching:
             self.particles[1].changes = self.urns.stay_prior
+            self.particles[1].now.mark = self.particles[0].now.mark  # they begin in the same state
         self.best = self.particles[0]
 
     def blank(self, entered: int = 0) -> Remembered:

@@ -107,7 +107,8 @@ class NaiveStateLibrary:
         """Return the best arm and the one to play if every arm changes by itself; the library is offered that one alone."""
         effects = self.slopes.effects(self.context)
         pick, reasons, expected = self.own.look(self.number, self.scale.noise, available, effects)
-        greedy = pick if "untried" in reasons else first_best([arm for arm in available if arm in expected], expected)
+        known = [arm for arm in available if arm in expected] if "untried" not in reasons else []
+        greedy = first_best(known, expected) if known else pick
         self.pick(values, [pick])
         self.probe_reasons = reasons
         return greedy, pick

@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import latentbandits as lb
 from latentbandits.agent import Agent
-from latentbandits.memories import parts, saved
+from latentbandits.memories import copied, parts, saved
 from latentbandits.policies.state_library import constants
+from latentbandits.policies.state_library.amounts import is_mistake
 from latentbandits.policies.state_library.filter import merge
 from latentbandits.policies.state_library.library import copy
 from latentbandits.policies.state_library.memory import Memory
-from latentbandits.protocols import Realisation
+from latentbandits.protocols import Choice, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 
@@ -42,6 +43,15 @@ def scripted(blocks: Sequence[tuple[float, float]], length: int, noise: float = 
 
 
 # --- what always holds ---
+
+
+def tell(agent: Agent, decision: lb.Decision, rewards: list[float]) -> int:
+    """Tell an agent rewards, and return how many rounds it learns from them: none if one is absurd among nothing and amounts."""
+    choice = Choice.blank(agent.policy)
+    choice.arms[:] = decision.arms
+    mistaken = is_mistake(copied(agent.memory).standard, choice, np.array(rewards))
+    agent.tell(decision, rewards)
+    return 0 if mistaken else 1
 
 
 def check(agent: Agent, rounds: int, begun: int = 0, prompt: bool = True) -> None:
@@ -74,7 +84,7 @@ def check(agent: Agent, rounds: int, begun: int = 0, prompt: bool = True) -> Non
             memory.library.means["count"][slot, : memory.library.particles[slot].known],
         )
         if (
-            prompt and memory.library.states["spent"][slot, : memory.library.particles[slot].known].sum() == rounds
+            prompt and memory.library.states["spent"][slot, : memory.library.particles[slot].known].sum() == core.front
         ):  # nothing was replaced
             assert count.sum() == (rounds - outliers) * policy.groups
 
@@ -132,17 +142,20 @@ sequences = st.one_of(
     ),
     st.booleans(),
 )
+@example([1.0] * 3 + [1.825005674924402e-226] * 3, (3, 1), {}, False)  # a mistake at first
+@example(([1.0] * 7 + [0.03125] * 7) * 2, (2, 2), {}, False)  # rewards that are mistakes
 def test_counts_agree(rewards: list[float], size: tuple[int, int], chosen: dict[str, Any], ranged: bool) -> None:
     arms, groups = size
     limits: dict[str, Any] = {"low": 0.0, "high": 1.0} if ranged else {}
     agent = Agent(lb.policies.StateLibrary(arms=arms, groups=groups, **chosen, **limits), seed=1)
-    check(agent, 0)
-    for t, reward in enumerate(rewards):
+    rounds = 0
+    check(agent, rounds)
+    for reward in rewards:
         decision = agent.ask()
         # other arms pay a little less, and groups do not agree
         received = [reward * (1 - 0.25 * arm / arms) * (1 - 1e-3 * group) for group, arm in enumerate(decision.arms)]
-        agent.tell(decision, received)
-        check(agent, t + 1)
+        rounds += tell(agent, decision, received)
+        check(agent, rounds)
 
 
 @settings(max_examples=20, deadline=None)
@@ -151,6 +164,7 @@ def test_counts_agree(rewards: list[float], size: tuple[int, int], chosen: dict[
     st.sampled_from([(2, 1), (3, 2)]),
     st.booleans(),
 )
+@example([(0.0, 0), (0.0, 0), (0.0, 0), (0.5, 0), (75.0, 0)], (2, 1), False)  # the last one is a mistake
 def test_counts_agree_with_late_and_lost_rewards(
     told: list[tuple[float, int]], size: tuple[int, int], ranged: bool
 ) -> None:
@@ -165,9 +179,8 @@ def test_counts_agree_with_late_and_lost_rewards(
             waiting.append((t + delay, reward, agent.ask()))
         for _, reward, decision in [one for one in waiting if one[0] == t]:
             number = [one[2] for one in waiting].index(decision) + 1
-            agent.tell(decision, [reward * (1 - 0.25 * arm / arms) for arm in decision.arms])
             begun = begun if ranged or rounds else number - 1
-            rounds += 1
+            rounds += tell(agent, decision, [reward * (1 - 0.25 * arm / arms) for arm in decision.arms])
             check(agent, rounds, begun, prompt=False)
     if told[-1][1] >= 0:
         assert not agent.memory.history.pending.any()

@@ -6,6 +6,7 @@ from latentbandits.memories import copied
 from latentbandits.policies.arms import highest_value
 from latentbandits.policies.state_library.correctors import staleness
 from latentbandits.policies.state_library.index import expect
+from latentbandits.policies.state_library.outlook import suppose_learned
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import Choice
 from tests.test_state_library import play, scripted
@@ -22,6 +23,7 @@ def rounds_to_a_look(agent: Agent, odds: float, rounds_ago: int = 1) -> int:
     looks.arms["state"] = library.states["id"][library.core[0].best, heaviest(agent).here]
     choice = Choice.blank(policy)
     choice.arm_scores["available"] = True
+    suppose_learned(memory.outlook, library)
     expect(memory, 1.0, choice)
     greedy = highest_value(choice)
     for rounds in range(1, 20_000):

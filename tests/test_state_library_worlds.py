@@ -13,6 +13,7 @@ from latentbandits.policies.state_library import constants, emissions
 from latentbandits.policies.state_library.index import expect
 from latentbandits.policies.state_library.library import end_visit
 from latentbandits.policies.state_library.memory import ONE
+from latentbandits.policies.state_library.outlook import suppose_learned
 from latentbandits.policies.state_library.standardise import count_difference, learned_noise, rebase, set_range
 from latentbandits.policies.state_library.transitions import hazard, hazard_at_age, staying
 from latentbandits.protocols import Choice
@@ -349,6 +350,7 @@ def test_doubt_about_the_state_that_follows_counts_where_a_change_is_likely() ->
             memory.library.means[memory.library.core[0].best, follows, 0].count = 0
         for stay in (0.1, 0.95):
             choice = Choice.blank(policy)
+            suppose_learned(memory.outlook, memory.library)
             expect(memory, stay, choice)
             assert (choice.arm_scores[0].std_error > 0.1) == (not tried and stay == 0.1)
             assert 0.0 < choice.arm_scores[1].std_error < 0.05

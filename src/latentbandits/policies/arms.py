@@ -47,11 +47,13 @@ def highest(choice: Choice) -> int:
 
 @kernel
 def highest_value(choice: Choice) -> int:
-    """Return the available arm with the highest value, the first of equals."""
-    best, top = -1, -np.inf
+    """Return the available arm with the highest value, the first of equals; one without a value only if none has one."""
+    best, top = -1, np.nan
     for arm in range(len(choice.arm_scores)):
         arm_score = choice.arm_scores[arm]
-        if arm_score.available and (best < 0 or arm_score.value > top):
+        if arm_score.available and (
+            best < 0 or arm_score.value > top or (math.isnan(top) and not math.isnan(arm_score.value))
+        ):
             best, top = arm, arm_score.value
     return best
 

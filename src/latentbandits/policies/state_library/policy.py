@@ -322,6 +322,7 @@ class StateLibrary(PlainPolicy):
         mistaken = was_mistaken(standard, rewards) if self.high == self.low else 0.0
         if mistaken > 0.0:
             forget_mistake(standard, history.rounds, core.rounds, mistaken)
+            memory.library.core[0].live = 0  # they were on its scale
         core.rounds += 1
         trust.check(memory.trust, number, within_reach(standard, core.rounds, rewards[0]))
         known, amounts = standard.usual[0].known, pays_amounts(standard)
