@@ -25,7 +25,7 @@ def test_what_breaks_the_guardrail_and_who_was_forgotten_is_said(tmp_path: Path)
             for height in (600, 700):  # mutation: draw again only if the window's width has changed
                 page.set_viewport_size({"width": 1280, "height": height})
                 drawn = "(box => box.querySelector('svg').viewBox.baseVal.width === box.clientWidth)"
-                page.wait_for_function(f"{drawn}(document.querySelector('#belief-chart'))")
+                page.wait_for_function(f"{drawn}(document.querySelector('#allocation-chart'))")
             assert page.evaluate("document.documentElement.scrollHeight") == 700
         finally:
             site.process.kill()
