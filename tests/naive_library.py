@@ -341,7 +341,7 @@ class NaiveStateLibrary:
         if n > 1 and self.is_outside(mean, 4.2 * self.scale.deviation(n)):
             return [mean]
         of_arm = [g.mean for past in self.history[-256:] for g in past.groups if g.arm == group.arm]
-        agree = len(of_arm) > 1 and abs(of_arm[-1] - of_arm[-2]) <= margin
+        agree = not self.fixed_range and len(of_arm) > 1 and abs(of_arm[-1] - of_arm[-2]) <= margin
         return [group.mean] if agree and self.is_outside(group.mean, margin) else []
 
     def absurd(self) -> bool:
@@ -372,7 +372,7 @@ class NaiveStateLibrary:
             scale.noise = self.given_noise or self.differences.noise(scale.high - scale.low)
             return True
         again, before = False, replace(scale)
-        outside = [] if self.fixed_range else [level for group in groups for level in self.outside(group)]
+        outside = [level for group in groups for level in self.outside(group)]
         if outside:
             if max(outside) > scale.high:
                 scale.high = max(outside) + 0.25 * (max(outside) - scale.low)

@@ -182,7 +182,7 @@ class StateLibrary(PlainPolicy):
     noise : float
         Standard deviation of one group's reward; 0 if it is to be learned.
     low : float
-        Lowest mean reward to expect.
+        Lowest mean reward to expect; means of arms that are clearly outside widen the range.
     high : float
         Highest mean reward to expect; equal to `low` if both are to be learned.
     particles : int

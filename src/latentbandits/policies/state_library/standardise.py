@@ -107,11 +107,11 @@ def confirmed(history: np.ndarray, rounds: int, arm: int, margin: float) -> bool
 
 
 @kernel
-def level_outside(memory: Memory, arm: int, reward: float) -> float:
+def level_outside(memory: Memory, given: bool, arm: int, reward: float) -> float:
     """Return a level that the range should reach, or else its middle: the arm's mean in the present state, or its latest reward.
 
     The mean of two rewards at least, 4.2 deviations outside, by the heaviest particle; or a reward 4.2 times the noise outside that agrees
-    with the one before
+    with the one before, unless the range is given
     """
     scale, library = memory.standard.scale[0], memory.library
     best = library.core[0].best
@@ -121,7 +121,7 @@ def level_outside(memory: Memory, arm: int, reward: float) -> float:
         return float(mean.average)
     margin = constants.OUTSIDE * memory.standard.noise[0].sd
     far = max(reward - scale.high, scale.low - reward)
-    if far > margin and confirmed(memory.history.rounds, memory.core[0].rounds, arm, margin):
+    if far > margin and not given and confirmed(memory.history.rounds, memory.core[0].rounds, arm, margin):
         return reward
     return float(scale.centre)
 
@@ -285,17 +285,16 @@ def observe(policy: "StateLibrary", memory: Memory, arms: int, outcome: Outcome,
         if outcome.second >= 0:
             low, high = min(low, outcome.other), max(high, outcome.other)
         return first_scale(standard, policy.noise, arms, rounds, low, high), False
-    again, absurd = False, False
-    if policy.high == policy.low:
-        low = high = level_outside(memory, outcome.first, outcome.reward)
-        if outcome.second >= 0:
-            level = level_outside(memory, outcome.second, outcome.other)
-            low, high = min(low, level), max(high, level)
-        if low < scale.low or high > scale.high:
-            again = widen(memory, policy.groups, low, high)
-        if rounds == constants.HISTORY:
-            absurd = set_absurd_range(standard, memory.history.rounds, policy.noise)
-            again = absurd or again
+    again, absurd, given = False, False, policy.high > policy.low
+    low = high = level_outside(memory, given, outcome.first, outcome.reward)
+    if outcome.second >= 0:
+        level = level_outside(memory, given, outcome.second, outcome.other)
+        low, high = min(low, level), max(high, level)
+    if low < scale.low or high > scale.high:
+        again = widen(memory, policy.groups, low, high)
+    if rounds == constants.HISTORY and not given:
+        absurd = set_absurd_range(standard, memory.history.rounds, policy.noise)
+        again = absurd or again
     if due:
         sd = learned_noise(standard)
         if sd > constants.LOUDER * scale.noise_at_start or sd < constants.QUIETER * scale.noise_at_start:
