@@ -37,7 +37,7 @@ def test_an_explanation_is_what_the_policy_compared() -> None:
     assert (explanation.by, explanation.probe_reasons, explanation.reason) == (
         "policy",
         (),
-        "the arm with the highest index",
+        "the highest index of the arms that could be played; a could not: not available, or withheld by the guardrail",
     )
     assert explanation.time == decision.time
     bonus = 2 * math.sqrt(math.log(3))

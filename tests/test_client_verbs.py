@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, assert_type
 
@@ -121,6 +122,24 @@ class Beside:
 def exchange(line: Beside, control: str | None = "a", copy: float = 60.0) -> Exchange:
     given: Any = line
     return Exchange(given, "key", "offers", control, copy, 0.01, 10, lambda: line.now)
+
+
+def test_a_control_arm_that_does_not_exist_is_refused() -> None:
+    """Mutation: play it, once there is no copy."""
+    with (
+        served("offers", arms=["red", "blue"], policy="ucb1") as found,
+        lb.Client(*found, "offers", control="rad") as one,
+    ):
+        one._exchange.budget = 20
+        one.ask()
+        _wait(lambda: bool(one._exchange._copied > 0))
+        with pytest.raises(ValueError, match=r"control is 'rad' but must be one of red, blue \(did you mean red\?\)"):
+            one.ask()
+
+
+def test_rewards_may_be_decimals(service: tuple[str, str]) -> None:
+    with lb.Client(*service, "offers", budget=20) as client:
+        assert client.tell(client.ask(), Decimal("0.5")) == "accepted"  # type: ignore[arg-type]
 
 
 def asked(one: Exchange, available: list[str] | None = None) -> lb.Decision:
@@ -242,4 +261,14 @@ def test_an_arm_that_breaks_the_guardrail_is_neither_best_nor_copied(tmp_path: P
         now = web.send("GET", "/v1/experiments/e/now")[1]
         assert [one["arm"] for one in now["broken"]] == ["b"]
         assert now["best"]["arm"] == "a"
-        assert web.send("GET", "/v1/experiments/e/probabilities")[1] == {"arms": ["a"], "probabilities": [1.0]}
+        said = web.send("GET", "/v1/experiments/e/probabilities")[1]
+        assert said == {"arms": ["a"], "probabilities": [1.0], "known": ["a", "b", "c"]}
+        # the table of a decision does not contradict its sentence
+        made = web.send("POST", "/v1/experiments/e/decide", {"available": ["c"]})[1]
+        while made["arms"] != ["a"]:
+            made = web.decide()
+            web.reward(made, 0.5)
+        explained = web.send("GET", f"/v1/experiments/e/decisions/{made['id']}")[1]
+        indices = {one["name"]: one["index"] for one in explained["options"]}
+        assert indices["b"] > indices["a"]
+        assert explained["reason"].startswith("the highest index of the arms that could be played; b could not")

@@ -1,4 +1,4 @@
-"""The page says which arm breaks the guardrail, and that somebody was forgotten."""
+"""The page says which arm breaks the guardrail, and that somebody was forgotten; and it follows the height of its window."""
 
 from pathlib import Path
 
@@ -22,6 +22,11 @@ def test_what_breaks_the_guardrail_and_who_was_forgotten_is_said(tmp_path: Path)
             expect(page.locator("#pipe-why")).to_contain_text("blue breaks the guardrail and is not offered there: 0")
             said = f"a subject forgotten: {found['pseudonym']} stands for it in 300 decisions"
             expect(page.locator("#changes tbody tr").first).to_contain_text(said)
+            for height in (600, 700):  # mutation: draw again only if the window's width has changed
+                page.set_viewport_size({"width": 1280, "height": height})
+                drawn = "(box => box.querySelector('svg').viewBox.baseVal.width === box.clientWidth)"
+                page.wait_for_function(f"{drawn}(document.querySelector('#allocation-chart'))")
+            assert page.evaluate("document.documentElement.scrollHeight") == 700
         finally:
             site.process.kill()
             site.http.close()

@@ -153,6 +153,12 @@ def _reason(
     if len(arms) == 1 and None not in indices:
         (own,) = (option.index for option in options if option.played)
         if own == max(index for index in indices if index is not None):
+            higher = [
+                str(one.name) for one in options if not one.available and one.index is not None and one.index > own
+            ]
+            if higher:
+                names = ", ".join(higher)
+                return f"the highest index of the arms that could be played; {names} could not: not available, or withheld by the guardrail"
             return "the arm with the highest index"
         return "the policy's choice, against the highest index"
     return "the policy's choice"

@@ -178,7 +178,8 @@ class Client(_Client[ArmT]):
         The experiment.
     control : str or int, optional
         The arm to play when the service does not answer and there is no copy; if not given, `ask` raises `ServiceTimeout` in both cases.
-        It gives the type of ``decision.arm``; so does an annotation, such as ``lb.Client[Literal["red", "blue"]]``.
+        One that the experiment does not have is refused as soon as its arms are known, after the first decision. It gives the type of
+        ``decision.arm``; so does an annotation, such as ``lb.Client[Literal["red", "blue"]]``.
     copy : float
         Seconds for which the copy is used once the service is away; 0 to play the control arm from the first moment.
     budget : float

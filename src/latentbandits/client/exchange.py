@@ -34,7 +34,7 @@ from latentbandits.client.wire import (
     id_of,
     read,
 )
-from latentbandits.settings import Above, AtLeast, InvalidValueError, check_int, check_range
+from latentbandits.settings import Above, AtLeast, InvalidValueError, check_int, check_range, nearest
 
 FALLBACK, QUEUED = "fallback", "queued"
 BATCH = 1000  # rewards in one request
@@ -78,6 +78,7 @@ class Exchange:
         self._fresh = check_range("Client", "copy", copy, AtLeast(0))
         self._copy: dict[Name, float] = {}
         self._copied = self._refreshed = -math.inf  # when it was made, and when one was asked for
+        self._others: list[Name] = []  # the arms that there are, if the control arm is none of them
         self.budget = check_range("Client", "budget", budget, Above(0))
         self._most = check_int("Client", "queue", queue, least=0)
         self.pending: deque[_Reward | _Withdrawal] = deque()
@@ -92,6 +93,10 @@ class Exchange:
     async def ask(self, given: Iterable[Round], key: str | None, single: bool = False) -> list[Decision]:
         """Return decisions for rounds: the service's, or the control arm if it does not answer."""
         self._refuse_closed()
+        if self._others:
+            names = [str(name) for name in self._others]
+            rule = f"one of {', '.join(names)}{nearest(str(self.control), names)}"
+            raise InvalidValueError("Client", "control", self.control, rule)
         rounds, key = [as_round(**each) for each in given], key or uuid.uuid4().hex
         path, body = ("/decide", rounds[0]) if single else ("/decide/batch", {"rounds": rounds})
         resting = self.control is not None and self._clock() < self._rests_until
@@ -127,6 +132,8 @@ class Exchange:
         if reply is not None and reply.status == 200:
             payload = reply.payload
             self._copy = dict(zip(payload["arms"], payload["probabilities"], strict=True))
+            if self._copied < 0 and self.control not in (known := payload.get("known") or [self.control]):
+                self._others = known
             self._copied = self._clock()
 
     async def tell(

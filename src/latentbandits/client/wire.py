@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from decimal import Decimal
 from typing import Any, NamedTuple, Protocol, get_args, get_origin, get_type_hints
 
 import httpx
@@ -147,7 +148,7 @@ def as_number(value: object) -> object:
     plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
     if isinstance(plain, list | tuple):
         return [as_number(each) for each in plain]
-    return float(plain) if isinstance(plain, bool) else plain
+    return float(plain) if isinstance(plain, bool | Decimal) else plain
 
 
 def as_plain(value: object) -> object:

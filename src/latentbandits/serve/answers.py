@@ -49,10 +49,11 @@ Belief: Any = _object(beliefs.Belief)
 
 
 class Probabilities(Answer):
-    """With which probability every arm would be played now; without arms if the policy knows none."""
+    """With which probability every arm would be played now; without arms if the policy knows none. `known` are all that ever were."""
 
     arms: list[Name]
     probabilities: list[float]
+    known: list[Name]
 
 
 class Experiment(Answer):

@@ -175,8 +175,12 @@ async def read_stats(call: Call) -> answers.Stats:
 @ROUTES.route("GET", f"{ONE}/probabilities", "decide", "How probable every arm is now")
 async def read_probabilities(call: Call) -> answers.Probabilities:
     """Say with which probability every arm would be played now without probing: what a client goes by while the service is away."""
-    chances = await call.service.writer.look(lambda ledger: ledger.state(call.experiment, likely))
-    return answers.Probabilities(arms=list(chances), probabilities=list(chances.values()))
+
+    def look(ledger: Ledger) -> tuple[dict[Name, float], list[Name]]:
+        return ledger.state(call.experiment, lambda state: (likely(state), list(state.player.names)))
+
+    chances, known = await call.service.writer.look(look)
+    return answers.Probabilities(arms=list(chances), probabilities=list(chances.values()), known=known)
 
 
 async def now(service: Service, name: str) -> tuple[View, answers.Now]:

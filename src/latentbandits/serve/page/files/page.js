@@ -298,7 +298,7 @@ let resized = 0;
 new ResizeObserver(([{ contentRect: { width } }]) => {
   if (width !== resized && state.now && !$("content").hidden) draw();
   resized = width;
-}).observe($("main"));
+}).observe($("allocation-chart")); // what stands beside it depends on the window's height, too
 
 key.takeOver();
 patterns();
