@@ -264,8 +264,8 @@ def test_rehearsals_are_other_runs_of_the_same_world() -> None:
 def test_more_rehearsals_change_little(name: str, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
     statistics = (LAG, LAGS, FINGERPRINT, BOTH)
     few = apps(lb.policy(name), statistics, lb.HiddenMarkov(noise=noise), 20_000, 8)
-    monkeypatch.setattr(rep, "REHEARSALS", 4 * rehearsal.REHEARSALS)
-    monkeypatch.setattr(rep, "_kept", {})
+    monkeypatch.setattr(rehearsal, "REHEARSALS", 4 * rehearsal.REHEARSALS)
+    monkeypatch.setattr(rehearsal, "_kept", {})
     many = apps(lb.policy(name), statistics, lb.HiddenMarkov(noise=noise), 20_000, 8)
     for statistic in statistics:
         assert many[statistic].mean() == pytest.approx(few[statistic].mean(), rel=0.05)
