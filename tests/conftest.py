@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,6 @@ def pytest_configure() -> None:
     background start programs of their own, or allow it.
     """
     background._can_start = lambda: False
-    # As deep as compiling goes: Hypothesis takes a limit that a compiling thread sets meanwhile for a mistake, unless it began with it
-    sys.setrecursionlimit(10_000)
 
 
 def pytest_collection_finish() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.browser import PATIENCE, Site, Visit, browser
+from tests.browser import PATIENCE, Site, Visit, browser, wait_until
 
 
 def test_what_breaks_the_guardrail_and_who_was_forgotten_is_said(tmp_path: Path) -> None:
@@ -22,10 +22,11 @@ def test_what_breaks_the_guardrail_and_who_was_forgotten_is_said(tmp_path: Path)
             expect(page.locator("#pipe-why")).to_contain_text("blue breaks the guardrail and is not offered there: 0")
             said = f"a subject forgotten: {found['pseudonym']} stands for it in 300 decisions"
             expect(page.locator("#changes tbody tr").first).to_contain_text(said)
+            chart = page.locator("#allocation-chart")
+            drawn = "(box) => box.querySelector('svg').viewBox.baseVal.width === box.clientWidth"
             for height in (600, 700):  # mutation: draw again only if the window's width has changed
                 page.set_viewport_size({"width": 1280, "height": height})
-                drawn = "(box => box.querySelector('svg').viewBox.baseVal.width === box.clientWidth)"
-                page.wait_for_function(f"{drawn}(document.querySelector('#allocation-chart'))")
+                wait_until(lambda: chart.evaluate(drawn) is True)
             assert page.evaluate("document.documentElement.scrollHeight") == 700
         finally:
             site.process.kill()
